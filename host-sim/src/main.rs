@@ -1,0 +1,2 @@
+//! The `picokube` command.
+fn main() {}

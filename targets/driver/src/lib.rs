@@ -1,0 +1,2 @@
+//! The async shell around `picokube-core`.
+#![no_std]
