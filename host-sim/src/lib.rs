@@ -1,1 +1,3 @@
 //! A Kubernetes cluster in one process.
+
+pub mod http;
