@@ -1,3 +1,4 @@
 //! A Kubernetes cluster in one process.
 
+pub mod api;
 pub mod http;

@@ -1,0 +1,267 @@
+//! The table of served kinds. Adding a kind is an entry here plus its defaults and validation.
+
+use super::kind::{Generation, Kind, NameRule, Storage, Subresource};
+
+const FULL: &[&str] =
+    &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const CREATE: &[&str] = &["create"];
+const READ_WRITE: &[&str] = &["get", "patch", "update"];
+const ALL_CATEGORY: &[&str] = &["all"];
+
+/// Every served kind.
+pub static ALL: &[Kind] = &[
+    Kind {
+        singular: "binding",
+        verbs: CREATE,
+        storage: Storage::Virtual,
+        list_kind: "",
+        ..core("Binding", "BindingList", "bindings")
+    },
+    Kind {
+        singular: "configmap",
+        short_names: &["cm"],
+        ..core("ConfigMap", "ConfigMapList", "configmaps")
+    },
+    Kind { singular: "event", short_names: &["ev"], ..core("Event", "EventList", "events") },
+    Kind {
+        singular: "namespace",
+        short_names: &["ns"],
+        namespaced: false,
+        name_rule: NameRule::Label,
+        // Namespaces have no deletecollection upstream: emptying a cluster by accident is too easy.
+        verbs: &["create", "delete", "get", "list", "patch", "update", "watch"],
+        subresources: &[
+            Subresource {
+                name: "finalize",
+                group: "",
+                version: "v1",
+                kind: "Namespace",
+                verbs: &["update"],
+            },
+            status("", "v1", "Namespace"),
+        ],
+        ..core("Namespace", "NamespaceList", "namespaces")
+    },
+    Kind {
+        singular: "node",
+        short_names: &["no"],
+        namespaced: false,
+        subresources: &[status("", "v1", "Node")],
+        ..core("Node", "NodeList", "nodes")
+    },
+    Kind {
+        singular: "persistentvolumeclaim",
+        short_names: &["pvc"],
+        subresources: &[status("", "v1", "PersistentVolumeClaim")],
+        ..core("PersistentVolumeClaim", "PersistentVolumeClaimList", "persistentvolumeclaims")
+    },
+    Kind {
+        singular: "pod",
+        short_names: &["po"],
+        categories: ALL_CATEGORY,
+        generation: Generation::Spec,
+        graceful_deletion: true,
+        subresources: &[
+            Subresource {
+                name: "binding",
+                group: "",
+                version: "v1",
+                kind: "Binding",
+                verbs: CREATE,
+            },
+            Subresource {
+                name: "eviction",
+                group: "policy",
+                version: "v1",
+                kind: "Eviction",
+                verbs: CREATE,
+            },
+            Subresource { name: "log", group: "", version: "v1", kind: "Pod", verbs: &["get"] },
+            status("", "v1", "Pod"),
+        ],
+        ..core("Pod", "PodList", "pods")
+    },
+    Kind {
+        singular: "resourcequota",
+        short_names: &["quota"],
+        subresources: &[status("", "v1", "ResourceQuota")],
+        ..core("ResourceQuota", "ResourceQuotaList", "resourcequotas")
+    },
+    Kind { singular: "secret", ..core("Secret", "SecretList", "secrets") },
+    Kind {
+        singular: "serviceaccount",
+        short_names: &["sa"],
+        ..core("ServiceAccount", "ServiceAccountList", "serviceaccounts")
+    },
+    Kind {
+        singular: "service",
+        short_names: &["svc"],
+        categories: ALL_CATEGORY,
+        name_rule: NameRule::Rfc1035Label,
+        subresources: &[status("", "v1", "Service")],
+        ..core("Service", "ServiceList", "services")
+    },
+    Kind {
+        singular: "controllerrevision",
+        ..apps("ControllerRevision", "ControllerRevisionList", "controllerrevisions")
+    },
+    Kind {
+        singular: "daemonset",
+        short_names: &["ds"],
+        categories: ALL_CATEGORY,
+        generation: Generation::Spec,
+        subresources: &[status("apps", "v1", "DaemonSet")],
+        ..apps("DaemonSet", "DaemonSetList", "daemonsets")
+    },
+    Kind {
+        singular: "deployment",
+        short_names: &["deploy"],
+        categories: ALL_CATEGORY,
+        generation: Generation::SpecOrAnnotations,
+        subresources: &[SCALE, status("apps", "v1", "Deployment")],
+        ..apps("Deployment", "DeploymentList", "deployments")
+    },
+    Kind {
+        singular: "replicaset",
+        short_names: &["rs"],
+        categories: ALL_CATEGORY,
+        generation: Generation::Spec,
+        subresources: &[SCALE, status("apps", "v1", "ReplicaSet")],
+        ..apps("ReplicaSet", "ReplicaSetList", "replicasets")
+    },
+    Kind {
+        singular: "statefulset",
+        short_names: &["sts"],
+        categories: ALL_CATEGORY,
+        generation: Generation::Spec,
+        name_rule: NameRule::Label,
+        subresources: &[SCALE, status("apps", "v1", "StatefulSet")],
+        ..apps("StatefulSet", "StatefulSetList", "statefulsets")
+    },
+    Kind {
+        singular: "selfsubjectreview",
+        namespaced: false,
+        verbs: CREATE,
+        storage: Storage::Virtual,
+        ..entry("authentication.k8s.io", "v1", "SelfSubjectReview", "", "selfsubjectreviews")
+    },
+    Kind {
+        singular: "selfsubjectaccessreview",
+        namespaced: false,
+        verbs: CREATE,
+        storage: Storage::Virtual,
+        ..entry(
+            "authorization.k8s.io",
+            "v1",
+            "SelfSubjectAccessReview",
+            "",
+            "selfsubjectaccessreviews",
+        )
+    },
+    Kind {
+        singular: "selfsubjectrulesreview",
+        namespaced: false,
+        verbs: CREATE,
+        storage: Storage::Virtual,
+        ..entry(
+            "authorization.k8s.io",
+            "v1",
+            "SelfSubjectRulesReview",
+            "",
+            "selfsubjectrulesreviews",
+        )
+    },
+    Kind {
+        singular: "horizontalpodautoscaler",
+        short_names: &["hpa"],
+        categories: ALL_CATEGORY,
+        subresources: &[status("autoscaling", "v2", "HorizontalPodAutoscaler")],
+        ..autoscaler("v2")
+    },
+    Kind {
+        singular: "horizontalpodautoscaler",
+        short_names: &["hpa"],
+        categories: ALL_CATEGORY,
+        storage: Storage::SharedWith { group: "autoscaling", version: "v2" },
+        subresources: &[status("autoscaling", "v1", "HorizontalPodAutoscaler")],
+        ..autoscaler("v1")
+    },
+    Kind {
+        singular: "job",
+        categories: ALL_CATEGORY,
+        generation: Generation::Spec,
+        subresources: &[status("batch", "v1", "Job")],
+        ..entry("batch", "v1", "Job", "JobList", "jobs")
+    },
+    Kind {
+        singular: "lease",
+        create_on_update: true,
+        unconditional_update: false,
+        ..entry("coordination.k8s.io", "v1", "Lease", "LeaseList", "leases")
+    },
+    Kind {
+        singular: "event",
+        short_names: &["ev"],
+        storage: Storage::SharedWith { group: "", version: "v1" },
+        ..entry("events.k8s.io", "v1", "Event", "EventList", "events")
+    },
+];
+
+const SCALE: Subresource = Subresource {
+    name: "scale",
+    group: "autoscaling",
+    version: "v1",
+    kind: "Scale",
+    verbs: READ_WRITE,
+};
+
+const fn status(group: &'static str, version: &'static str, kind: &'static str) -> Subresource {
+    Subresource { name: "status", group, version, kind, verbs: READ_WRITE }
+}
+
+const fn core(kind: &'static str, list_kind: &'static str, plural: &'static str) -> Kind {
+    entry("", "v1", kind, list_kind, plural)
+}
+
+const fn apps(kind: &'static str, list_kind: &'static str, plural: &'static str) -> Kind {
+    entry("apps", "v1", kind, list_kind, plural)
+}
+
+const fn autoscaler(version: &'static str) -> Kind {
+    entry(
+        "autoscaling",
+        version,
+        "HorizontalPodAutoscaler",
+        "HorizontalPodAutoscalerList",
+        "horizontalpodautoscalers",
+    )
+}
+
+/// An ordinary namespaced kind; the table overrides what is special.
+const fn entry(
+    group: &'static str,
+    version: &'static str,
+    kind: &'static str,
+    list_kind: &'static str,
+    plural: &'static str,
+) -> Kind {
+    Kind {
+        group,
+        version,
+        kind,
+        list_kind,
+        plural,
+        singular: "",
+        short_names: &[],
+        categories: &[],
+        namespaced: true,
+        verbs: FULL,
+        subresources: &[],
+        storage: Storage::Own,
+        generation: Generation::None,
+        name_rule: NameRule::Subdomain,
+        graceful_deletion: false,
+        create_on_update: false,
+        unconditional_update: true,
+    }
+}

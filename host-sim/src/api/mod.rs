@@ -1,0 +1,14 @@
+//! What the API server knows about Kubernetes objects, as pure functions.
+//!
+//! Nothing here reads a clock, draws a random number or does I/O: `now`, uids and random name suffixes are
+//! arguments. Objects are [`serde_json::Value`]s. Read [`kind`] first (what is served), then [`status`]
+//! (how anything is refused).
+
+pub mod field;
+pub mod kind;
+mod kinds;
+pub mod status;
+
+pub use field::{FieldErrors, Path};
+pub use kind::Kind;
+pub use status::Status;
