@@ -1,2 +1,27 @@
-//! The async shell around `picokube-core`.
+//! The async shell around `picokube-core`: it does what the core decides.
+//!
+//! Nothing here knows a board, a chip or an executor. The network is anything that implements
+//! [`embedded_nal_async::TcpConnect`]; time is [`embassy_time`], which runs on chips and on a PC.
+//!
+//! Read these two first:
+//! - [`Connection`]: one HTTP/1.1 connection that is opened when needed, kept alive, bounded in
+//!   memory and time, and opened again, with back-off, after it broke.
+//! - [`follow()`]: an endless response (a watch) on a connection of its own, opened again whenever
+//!   it ends.
+//!
+//! Firmware on `embassy-net` gets its [`TcpConnect`](embedded_nal_async::TcpConnect) from
+//! `sockets` (feature `embassy-net`).
 #![no_std]
+#![forbid(unsafe_code)]
+
+mod connection;
+mod error;
+mod follow;
+mod random;
+#[cfg(feature = "embassy-net")]
+pub mod sockets;
+
+pub use connection::{Buffers, Connection, Head, Patience, Receiver, Request, Server};
+pub use error::Error;
+pub use follow::{Follower, MAX_TARGET, follow};
+pub use reqwless::request::Method;

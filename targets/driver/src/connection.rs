@@ -1,0 +1,284 @@
+//! One HTTP connection, kept alive from request to request.
+
+use core::net::SocketAddr;
+use core::ops::ControlFlow;
+
+use embassy_time::{Duration, Instant, Timer, with_timeout};
+use embedded_io_async::{BufRead, Error as _};
+use embedded_nal_async::TcpConnect;
+use heapless::Vec;
+use picokube_core::backoff::{Backoff, Policy};
+use reqwless::client::HttpConnection;
+use reqwless::request::{Method, RequestBuilder};
+use reqwless::response::{BodyReader, Response};
+
+use crate::Error;
+use crate::random::Random;
+
+/// The most headers a request may add to those that the connection sends by itself.
+const MAX_HEADERS: usize = 8;
+
+/// Whom to talk to, and as whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Server<'a> {
+    /// Where the server listens.
+    pub address: SocketAddr,
+    /// The `Host` header: name and port, as a client would write them in a URL.
+    pub host: &'a str,
+    /// The whole `Authorization` header (`Bearer …`), if the server wants one.
+    pub authorization: Option<&'a str>,
+}
+
+/// How long to wait for what, and how eagerly to try again.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// From the wish to connect to an open connection.
+    pub connect: Duration,
+    /// From an open connection to the head of the response; sending the request counts.
+    pub response: Duration,
+    /// Between any two pieces of a response.
+    pub silence: Duration,
+    /// Between attempts to connect after a failure.
+    pub backoff: Policy,
+}
+
+/// A request whose body is at hand.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The verb.
+    pub method: Method,
+    /// Path and query: what stands after the verb.
+    pub target: &'a str,
+    /// Headers beyond `Host`, `Authorization`, `Accept` and `Content-Length`; at most eight.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// The body; empty for none.
+    pub body: &'a [u8],
+}
+
+/// What is kept of the head of a response.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'a> {
+    /// The status code.
+    pub status: u16,
+    /// The server's `Date`, the only wall clock a board without one has.
+    pub date: Option<&'a str>,
+}
+
+/// Takes a response in as it arrives.
+pub trait Receiver {
+    /// The head has been read. `Break` gives the rest up and closes the connection.
+    fn head(&mut self, head: &Head<'_>) -> ControlFlow<()>;
+    /// The next bytes of the body. `Break` gives the rest up and closes the connection.
+    fn body(&mut self, bytes: &[u8]) -> ControlFlow<()>;
+}
+
+/// The memory of one connection. `RX` bounds the head of a response, not its body.
+pub struct Buffers<const RX: usize, const TX: usize> {
+    rx: [u8; RX],
+    tx: [u8; TX],
+}
+
+impl<const RX: usize, const TX: usize> Buffers<RX, TX> {
+    /// All zero, so that a `static` of this type costs no flash.
+    #[expect(clippy::new_without_default, reason = "built in a static, where Default cannot be")]
+    pub const fn new() -> Self {
+        Self { rx: [0; RX], tx: [0; TX] }
+    }
+}
+
+/// One connection to one server: opened by the first request that needs it, kept alive, closed by
+/// any [`Error`], and opened again, after a delay that grows with every failure in a row.
+///
+/// A read that was given up half-way would break the framing of the response, so a time-out always
+/// costs the connection: there is nothing to clean up afterwards.
+pub struct Connection<'a, N: TcpConnect + 'a> {
+    network: &'a N,
+    server: Server<'a>,
+    patience: Patience,
+    rx: &'a mut [u8],
+    tx: &'a mut [u8],
+    open: Option<N::Connection<'a>>,
+    backoff: Backoff,
+    connect_not_before: Option<Instant>,
+    random: Random,
+}
+
+impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
+    /// A connection that is not open yet. `seed` sets the jitter of its delays.
+    pub fn new<const RX: usize, const TX: usize>(
+        network: &'a N,
+        server: Server<'a>,
+        patience: Patience,
+        buffers: &'a mut Buffers<RX, TX>,
+        seed: u32,
+    ) -> Self {
+        Self {
+            network,
+            server,
+            patience,
+            rx: &mut buffers.rx,
+            tx: &mut buffers.tx,
+            open: None,
+            backoff: Backoff::new(patience.backoff),
+            connect_not_before: None,
+            random: Random::new(seed),
+        }
+    }
+
+    /// Sends `request` and hands the response to `receiver`, piece by piece.
+    ///
+    /// A server may close an idle connection just when the next request is on its way. A GET is
+    /// then sent once more on a new connection; for any other method the error is returned, since
+    /// the server may have acted.
+    ///
+    /// Not cancel-safe in the sense that dropping the future gives the connection up; the next
+    /// exchange opens a new one.
+    pub async fn exchange(
+        &mut self,
+        request: &Request<'_>,
+        receiver: &mut impl Receiver,
+    ) -> Result<(), Error> {
+        let mut watched = Watched { receiver, head_seen: false };
+        if let Some(kept) = self.open.take() {
+            match self.exchange_on(kept, request, &mut watched).await {
+                Err(Error::Truncated | Error::Reset)
+                    if request.method == Method::GET && !watched.head_seen => {}
+                result => return self.settle(result),
+            }
+        }
+        let fresh = match self.connect().await {
+            Ok(fresh) => fresh,
+            Err(error) => return self.settle(Err(error)),
+        };
+        let result = self.exchange_on(fresh, request, &mut watched).await;
+        self.settle(result)
+    }
+
+    /// Keeps the books of back-off.
+    fn settle(&mut self, result: Result<(), Error>) -> Result<(), Error> {
+        match result {
+            Ok(()) => self.backoff.reset(),
+            Err(_) => self.delay_next_connect(),
+        }
+        result
+    }
+
+    /// Makes the next attempt to connect wait for the next back-off delay.
+    pub(crate) fn delay_next_connect(&mut self) {
+        let now = Instant::now();
+        let since_start = picokube_core::time::Instant::from_micros(now.as_micros());
+        let delay = self.backoff.next(since_start, self.random.next());
+        self.connect_not_before = Some(now + Duration::from_micros(delay.as_micros()));
+    }
+
+    async fn connect(&mut self) -> Result<N::Connection<'a>, Error> {
+        if let Some(time) = self.connect_not_before.take() {
+            Timer::at(time).await;
+        }
+        match with_timeout(self.patience.connect, self.network.connect(self.server.address)).await {
+            Ok(Ok(open)) => Ok(open),
+            Ok(Err(error)) => Err(Error::connecting(error.kind())),
+            Err(_) => Err(Error::ConnectTimeout),
+        }
+    }
+
+    /// One exchange on `conn`, which is kept only if the response ended where it should.
+    async fn exchange_on(
+        &mut self,
+        mut conn: N::Connection<'a>,
+        request: &Request<'_>,
+        receiver: &mut impl Receiver,
+    ) -> Result<(), Error> {
+        let headers = headers(&self.server, request)?;
+        let http_request = reqwless::request::Request::new(request.method, request.target)
+            .host(self.server.host)
+            .headers(&headers)
+            .body(request.body)
+            .build();
+        // One buffer gathers head and short body, so that they leave in one segment.
+        let mut http = HttpConnection::Plain(&mut conn).into_buffered(self.tx);
+        let sending = http.send(http_request, self.rx);
+        let response = match with_timeout(self.patience.response, sending).await {
+            Ok(response) => response.map_err(Error::talking)?,
+            Err(_) => return Err(Error::ResponseTimeout),
+        };
+        let mut reusable = !says_close(&response);
+        if announce(&response, receiver).is_break() {
+            return Ok(());
+        }
+        let mut body = response.body().reader();
+        loop {
+            let piece = match with_timeout(self.patience.silence, body.fill_buf()).await {
+                Ok(piece) => piece.map_err(Error::talking)?,
+                Err(_) => return Err(Error::Silence),
+            };
+            if piece.is_empty() {
+                break;
+            }
+            let len = piece.len();
+            if receiver.body(piece).is_break() {
+                return Ok(());
+            }
+            body.consume(len);
+        }
+        match body {
+            // reqwless reads a connection that ends inside a chunk as the end of the body.
+            BodyReader::Chunked(chunked) if !chunked.is_done() => return Err(Error::Truncated),
+            // Without a length the close is the end: all of it came, and the connection is gone.
+            BodyReader::ToEnd(_) => reusable = false,
+            _ => {}
+        }
+        if reusable {
+            self.open = Some(conn);
+        }
+        Ok(())
+    }
+}
+
+/// Notes whether the response had begun when an exchange failed.
+struct Watched<'r, R> {
+    receiver: &'r mut R,
+    head_seen: bool,
+}
+
+impl<R: Receiver> Receiver for Watched<'_, R> {
+    fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
+        self.head_seen = true;
+        self.receiver.head(head)
+    }
+
+    fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        self.receiver.body(bytes)
+    }
+}
+
+/// A header as reqwless wants it.
+type Header<'h> = (&'h str, &'h str);
+
+fn headers<'h>(
+    server: &Server<'h>,
+    request: &Request<'h>,
+) -> Result<Vec<Header<'h>, { MAX_HEADERS + 2 }>, Error> {
+    let mut headers = Vec::new();
+    let authorization = server.authorization.map(|value| ("Authorization", value));
+    let own = [Some(("Accept", "application/json")), authorization];
+    for header in own.into_iter().flatten().chain(request.headers.iter().copied()) {
+        headers.push(header).map_err(|_| Error::Malformed)?;
+    }
+    Ok(headers)
+}
+
+fn says_close<C: embedded_io_async::Read>(response: &Response<'_, '_, C>) -> bool {
+    response.headers().any(|(name, value)| {
+        name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case(b"close")
+    })
+}
+
+fn announce<C: embedded_io_async::Read>(
+    response: &Response<'_, '_, C>,
+    receiver: &mut impl Receiver,
+) -> ControlFlow<()> {
+    let date = response.headers().find(|(name, _)| name.eq_ignore_ascii_case("date"));
+    let date = date.and_then(|(_, value)| core::str::from_utf8(value).ok());
+    receiver.head(&Head { status: response.status.0, date })
+}

@@ -1,0 +1,1 @@
+//! Boots firmware in QEMU.
