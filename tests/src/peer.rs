@@ -4,13 +4,14 @@
 //! |---|---|
 //! | `/echo` | the request comes back as one line of text |
 //! | `/turn` | how many requests this connection has seen |
-//! | `/turn-then-close`, `/turn-then-leave` | the same, then the connection is closed, with or without notice |
+//! | `/turn-then-close` | the same, then the connection is closed, as announced |
+//! | `/turn-then-leave` | the same, then the connection is closed without notice |
 //! | `/count` | how many bytes the request's body had |
 //! | `/stream?bytes=&chunk=&fixed=&then=` | a patterned body, see [`Then`] for its end |
 //! | `/huge-head?bytes=` | a head of that size |
 //! | `/mute`, `/not-http` | no answer; an answer that is not HTTP |
 //! | `/reset-after?bytes=` | the connection is reset after so much of the request's body |
-//! | `/outage-when-streams-are-held?streams=&ms=` | once so many streams are held, all connections and the listener are closed for a while |
+//! | `/outage-when-streams-are-held?streams=&ms=` | nothing is left of the server for a while |
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -389,7 +390,11 @@ impl<'s> Conversation<'s> {
                 self.writer.write_all(b"lots\r\n")?;
                 self.until_the_client_leaves()
             }
-            Then::Reset => self.reset(),
+            Then::Reset => {
+                // QEMU's network passes a reset on as such only if it has passed all data on.
+                thread::sleep(Duration::from_millis(100));
+                self.reset()
+            }
             Then::Stall => self.until_the_client_leaves(),
             Then::Hold => {
                 self.shared.state().held += 1;

@@ -1,16 +1,17 @@
 //! The cases, from the ordinary to the hostile.
 
 use core::fmt::Write;
+use core::pin::pin;
 
-use embassy_futures::join::{join, join_array};
+use embassy_futures::join::{join, join4};
 use embedded_nal_async::TcpConnect;
 use heapless::String;
 use picokube_driver::{Connection, Error, Method, Request, follow};
 
 use crate::receivers::{Checked, Ends, Text};
 use crate::{
-    AUTHORIZATION, Bench, Failure, Memory, Peer, STREAMS, connection, expect, failure, server,
-    succeed,
+    AUTHORIZATION, Bench, ConnectionBuffers, Failure, Memory, Peer, STREAMS, connection, expect,
+    failure, server, succeed,
 };
 
 macro_rules! cases {
@@ -111,19 +112,19 @@ async fn four_streams_at_once_beside_requests<N: TcpConnect>(
     let Bench { network, peer, memory } = bench;
     let Memory { requests, streams } = &mut **memory;
     let mut requests = connection(*network, server(peer), requests);
-    let following = streams.each_mut().map(|buffers| async {
+    let stream = async |buffers| {
         let mut stream = connection(*network, server(peer), buffers);
         let mut ends = Ends::new(BYTES, &["gap", "gap"]);
         follow(&mut stream, &mut ends).await;
         (ends.whole, ends.seen.len())
-    });
+    };
     let asking = async {
         for _ in 0..20 {
             succeed("GET beside streams", healthy(&mut requests).await)?;
         }
         Ok(())
     };
-    let (streamed, asked) = join(join_array(following), asking).await;
+    let (streamed, asked) = join(four_at_once(streams, stream), asking).await;
     asked?;
     expect("streams read whole", streamed, [(2, 2); STREAMS])
 }
@@ -235,7 +236,7 @@ async fn server_killed_in_the_middle_of_streams<N: TcpConnect>(
     let Bench { network, peer, memory } = bench;
     let Memory { requests, streams } = &mut **memory;
     let mut requests = connection(*network, server(peer), requests);
-    let following = streams.each_mut().map(|buffers| async {
+    let stream = async |buffers| {
         let mut stream = connection(*network, server(peer), buffers);
         let mut broken = 0;
         loop {
@@ -248,7 +249,7 @@ async fn server_killed_in_the_middle_of_streams<N: TcpConnect>(
                 other => return (other.len() + 1000, broken),
             }
         }
-    });
+    };
     let killing = async {
         let mut answer = Text::default();
         let target = "/outage-when-streams-are-held?streams=4&ms=500";
@@ -259,7 +260,7 @@ async fn server_killed_in_the_middle_of_streams<N: TcpConnect>(
         }
         attempts
     };
-    let (streamed, attempts) = join(join_array(following), killing).await;
+    let (streamed, attempts) = join(four_at_once(streams, stream), killing).await;
     if attempts == 0 || attempts == 100 {
         return Err(failure(format_args!("requests failed {attempts} times during the outage")));
     }
@@ -294,6 +295,20 @@ async fn reset_during_the_request_body<N: TcpConnect>(
 }
 
 static BODY: &[u8] = &[b'x'; 16 * 1024];
+
+/// Runs `stream` on each of the buffers at once.
+///
+/// Each future is pinned where it is made: an array of them, moved into a join, would go over the
+/// firmware's stack twice.
+async fn four_at_once<'m, T>(
+    buffers: &'m mut [ConnectionBuffers; STREAMS],
+    stream: impl AsyncFn(&'m mut ConnectionBuffers) -> T,
+) -> [T; STREAMS] {
+    let [a, b, c, d] = buffers;
+    let (a, b, c, d) = (pin!(stream(a)), pin!(stream(b)), pin!(stream(c)), pin!(stream(d)));
+    let (a, b, c, d) = join4(a, b, c, d).await;
+    [a, b, c, d]
+}
 
 fn requests<'b, N: TcpConnect>(bench: &'b mut Bench<'_, N>) -> Connection<'b, N> {
     connection(bench.network, server(&bench.peer), &mut bench.memory.requests)

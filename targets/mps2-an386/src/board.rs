@@ -1,0 +1,68 @@
+//! Where things are on this board, and what its emulator does for it.
+
+use cortex_m::peripheral::NVIC;
+use cortex_m_rt::exception;
+use heapless::String;
+
+use crate::{lan9118, network, time_driver};
+
+/// The interrupts in use, by their numbers on the AN385, AN386 and AN500 images.
+#[derive(Clone, Copy)]
+#[repr(u16)]
+pub(crate) enum Interrupt {
+    Clock = 8,
+    Alarm = 9,
+    Ethernet = 13,
+}
+
+// SAFETY: the numbers are the board's and do not change.
+unsafe impl cortex_m::interrupt::InterruptNumber for Interrupt {
+    fn number(self) -> u16 {
+        self as u16
+    }
+}
+
+pub(crate) fn enable(interrupt: Interrupt) {
+    // SAFETY: no code of ours relies on an interrupt being masked as a critical section.
+    unsafe { NVIC::unmask(interrupt) }
+}
+
+/// There is no peripheral access crate for this board, hence no named handlers.
+///
+/// # Safety
+///
+/// Called by the hardware only.
+#[exception]
+unsafe fn DefaultHandler(number: i16) {
+    match number {
+        n if n == Interrupt::Clock as i16 => time_driver::on_clock_interrupt(),
+        n if n == Interrupt::Alarm as i16 => time_driver::on_alarm_interrupt(),
+        n if n == Interrupt::Ethernet as i16 => lan9118::on_interrupt(&network::ETHERNET),
+        n => defmt::panic!("unexpected interrupt {=i16}", n),
+    }
+}
+
+/// The words that follow `-semihosting-config …,arg=` on QEMU's command line.
+pub(crate) fn command_line<const N: usize>() -> Option<String<N>> {
+    let args = semihosting::experimental::env::args::<N>().ok()?;
+    let mut line = String::new();
+    for word in &args {
+        line.push_str(word.ok()?).ok()?;
+        line.push(' ').ok()?;
+    }
+    Some(line)
+}
+
+/// A random number from the host. A board that people buy has a peripheral for this.
+pub(crate) fn entropy() -> u64 {
+    let mut bytes = [0; 8];
+    match semihosting::experimental::random::fill_bytes(&mut bytes) {
+        Ok(()) => u64::from_ne_bytes(bytes),
+        Err(_) => defmt::panic!("no random numbers from the host"),
+    }
+}
+
+/// Ends the emulation with status 0 or 1.
+pub(crate) fn exit(success: bool) -> ! {
+    semihosting::process::exit(i32::from(!success))
+}
