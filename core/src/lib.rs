@@ -1,6 +1,17 @@
 //! Kubernetes' workload controllers as a state machine: no I/O, no clock, no allocator.
 #![no_std]
 #![forbid(unsafe_code)]
+// Input reaches everything here, so nothing here may stop the firmware.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::indexing_slicing
+    )
+)]
 
 pub mod backoff;
 pub mod time;

@@ -1,2 +1,78 @@
-//! `cargo xtask`.
-fn main() {}
+//! `cargo xtask`: everything a developer of picokube does, one command each.
+
+mod firmware;
+mod gates;
+mod process;
+mod setup;
+mod test;
+mod workspace;
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Everything a developer of picokube does, one command each.
+///
+/// Start with `cargo xtask test`: it sets the machine up, then runs every check and every test.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Install what firmware needs to build and run: bare-metal targets, QEMU, kubectl
+    Setup,
+    /// Set up, then run every check and every test, and print a summary
+    Test,
+    /// Run one of the checks that `test` runs
+    #[command(flatten)]
+    Gate(gates::Gate),
+    /// Build the firmware, or run it in QEMU with its log decoded
+    #[command(subcommand)]
+    Firmware(FirmwareCommand),
+}
+
+#[derive(Subcommand)]
+enum FirmwareCommand {
+    /// Build the image that would be flashed, and print where it is
+    Build,
+    /// Boot it in QEMU and show its log
+    Run {
+        /// The API server to talk to, on this machine's loopback (`picokube up` starts one)
+        #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8001")]
+        server: SocketAddr,
+        /// Run the driver's test cases instead, against a peer that is started for it, and exit
+        #[arg(long, conflicts_with = "server")]
+        self_test: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Setup => setup::run(),
+        Command::Test => test::run(),
+        Command::Gate(gate) => gate.run().map(|report| println!("{report}")),
+        Command::Firmware(FirmwareCommand::Build) => {
+            setup::run()?;
+            println!("{}", firmware::build()?.display());
+            Ok(())
+        }
+        Command::Firmware(FirmwareCommand::Run { self_test: true, .. }) => firmware::self_test(),
+        Command::Firmware(FirmwareCommand::Run { server, .. }) => firmware::connect(server),
+    }
+}

@@ -1,0 +1,88 @@
+//! The checks that come with Rust: rustfmt, clippy, rustdoc.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::process;
+use crate::setup::embedded_cargo;
+use crate::workspace::FIRMWARE_TARGET;
+
+pub(super) fn fmt(root: &Path) -> Result<String> {
+    process::run(cargo(root, "fmt").args(["--all", "--check"]))?;
+    Ok("all code is laid out by rustfmt".to_owned())
+}
+
+pub(super) fn clippy(root: &Path) -> Result<String> {
+    let mut cargo = cargo(root, "clippy");
+    process::run(cargo.args(["--quiet", "--all-targets", "--", "--deny", "warnings"]))?;
+    Ok("no warnings on this machine's target".to_owned())
+}
+
+pub(super) fn clippy_bare_metal(root: &Path, package: &str) -> Result<String> {
+    let mut cargo = embedded_cargo("clippy");
+    cargo.current_dir(root).args(["--quiet", "--target", FIRMWARE_TARGET]);
+    cargo.args(["--package", package, "--profile", "firmware"]);
+    process::run(cargo.args(["--", "--deny", "warnings"]))?;
+    Ok(format!("no warnings on this machine's target nor on {FIRMWARE_TARGET}"))
+}
+
+pub(super) fn doc(root: &Path) -> Result<String> {
+    let mut cargo = cargo(root, "doc");
+    cargo.env("RUSTDOCFLAGS", "--deny warnings");
+    process::run(cargo.args(["--quiet", "--no-deps", "--document-private-items"]))?;
+    Ok("all documentation builds, and its links lead somewhere".to_owned())
+}
+
+fn cargo(root: &Path, subcommand: &str) -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root).arg(subcommand);
+    cargo
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A crate with one flaw.
+    fn crate_with(source: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let manifest = "[package]\nname = \"flawed\"\nedition = \"2024\"\n[workspace]\n\
+                        [profile.firmware]\ninherits = \"release\"\n";
+        fs::write(folder.path().join("Cargo.toml"), manifest).expect("a manifest");
+        fs::create_dir(folder.path().join("src")).expect("a folder");
+        fs::write(folder.path().join("src/lib.rs"), source).expect("a source file");
+        folder
+    }
+
+    #[test]
+    fn fmt_fails_on_layout_of_another_kind() {
+        assert!(fmt(crate_with("pub fn f() {}\n").path()).is_ok());
+        assert!(fmt(crate_with("pub fn f( ) { }\n").path()).is_err());
+    }
+
+    #[test]
+    fn clippy_fails_on_a_warning() {
+        assert!(clippy(crate_with("pub fn f() {}\n").path()).is_ok());
+        let flawed = "pub fn f(x: Vec<u8>) -> bool { x.len() == 0 }\n";
+        assert!(clippy(crate_with(flawed).path()).is_err());
+    }
+
+    #[test]
+    fn clippy_fails_on_a_warning_on_the_bare_metal_target() {
+        let check = |source| clippy_bare_metal(crate_with(source).path(), "flawed");
+        assert!(check("#![no_std]\npub fn f() {}\n").is_ok());
+        let only_there = "#![no_std]\n#[cfg(target_os = \"none\")]\n\
+                          pub fn f(x: &[u8]) -> bool { x.len() == 0 }\n";
+        assert!(check(only_there).is_err());
+    }
+
+    #[test]
+    fn doc_fails_on_a_link_to_nowhere() {
+        assert!(doc(crate_with("//! Fine.\n").path()).is_ok());
+        assert!(doc(crate_with("//! See [`Missing`].\n").path()).is_err());
+    }
+}

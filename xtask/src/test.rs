@@ -1,0 +1,109 @@
+//! `cargo xtask test`: all gates, all tests, one summary.
+
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+
+use crate::gates::Gate;
+use crate::{process, setup, workspace};
+
+pub(crate) fn run() -> Result<()> {
+    let start = Instant::now();
+    let mut summary = Summary::default();
+    summary.step("setup", || setup::run().map(|()| "the machine has what it needs".to_owned()));
+    for gate in Gate::ALL {
+        summary.step(gate.name(), || gate.run());
+    }
+    summary.tests();
+    summary.print(start);
+    if summary.failed.is_empty() {
+        return Ok(());
+    }
+    bail!("failed: {}", summary.failed.join(", "))
+}
+
+#[derive(Default)]
+struct Summary {
+    lines: Vec<String>,
+    failed: Vec<String>,
+    tests: Count,
+}
+
+impl Summary {
+    fn step(&mut self, name: &str, work: impl FnOnce() -> Result<String>) {
+        println!("==> {name}");
+        let start = Instant::now();
+        let result = work();
+        let seconds = start.elapsed().as_secs();
+        let verdict = match result {
+            Ok(report) => {
+                println!("{}", report.trim_end());
+                let first = report.lines().next().unwrap_or_default().trim().to_owned();
+                // A table's heading says nothing alone.
+                let what =
+                    if report.lines().count() > 1 { "within budget".to_owned() } else { first };
+                format!("ok      {what}")
+            }
+            Err(error) => {
+                eprintln!("{name} failed: {error:#}");
+                self.failed.push(name.to_owned());
+                "FAILED".to_owned()
+            }
+        };
+        self.lines.push(format!("{name:<8} {seconds:>4} s  {verdict}"));
+    }
+
+    fn tests(&mut self) {
+        let mut count = Count::default();
+        self.step("tests", || {
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo.current_dir(workspace::root()).args(["test", "--no-fail-fast"]);
+            let result = process::run_watched(&mut cargo, |line| count.see(line));
+            result.map(|()| format!("{} tests passed", count.passed))
+        });
+        self.tests = count;
+    }
+
+    fn print(&self, start: Instant) {
+        let seconds = start.elapsed().as_secs();
+        println!("\n==> summary, after {} min {} s", seconds / 60, seconds % 60);
+        for line in &self.lines {
+            println!("{line}");
+        }
+        println!("{} passed, {} failed", self.tests.passed, self.tests.failed);
+    }
+}
+
+/// How many tests have run, by cargo's closing lines.
+#[derive(Default)]
+struct Count {
+    passed: usize,
+    failed: usize,
+}
+
+impl Count {
+    fn see(&mut self, line: &str) {
+        let Some(result) = line.strip_prefix("test result: ") else { return };
+        let number = |label: &str| {
+            let before = result.split(label).next().filter(|before| before.len() < result.len());
+            before.and_then(|text| text.split_whitespace().last()?.parse().ok()).unwrap_or(0)
+        };
+        self.passed += number(" passed");
+        self.failed += number(" failed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_counted_by_cargos_closing_lines() {
+        let mut count = Count::default();
+        count.see("running 3 tests");
+        count.see("test result: ok. 17 passed; 0 failed; 0 ignored; 0 measured");
+        count.see("test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured");
+        assert_eq!((count.passed, count.failed), (19, 1));
+    }
+}

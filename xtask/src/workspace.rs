@@ -1,0 +1,45 @@
+//! Where things are in this workspace, and which targets its firmware has.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// The target of the reference firmware.
+pub(crate) const FIRMWARE_TARGET: &str = "thumbv7em-none-eabihf";
+/// The least of the Cortex-M, without atomics: what builds for it builds for all.
+pub(crate) const SMALLEST_TARGET: &str = "thumbv6m-none-eabi";
+/// Crates that must build for any microcontroller.
+pub(crate) const NO_STD_CRATES: [&str; 2] = ["picokube-core", "picokube-driver"];
+
+/// The folder that holds the workspace's `Cargo.toml`.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The files that git knows or would add, below `root`.
+pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>> {
+    let output = Command::new("git")
+        .current_dir(root)
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .output()
+        .context("git is needed to list the files of the workspace")?;
+    ensure!(output.status.success(), "git ls-files failed in {}", root.display());
+    let names = String::from_utf8(output.stdout).context("a file name is not UTF-8")?;
+    // A file that was deleted but not yet committed is still listed.
+    Ok(names.lines().map(|name| root.join(name)).filter(|path| path.is_file()).collect())
+}
+
+/// What `cargo metadata` says of the workspace, for one target platform if given.
+pub(crate) fn metadata(root: &Path, platform: Option<&str>) -> Result<Value> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root).args(["metadata", "--format-version=1", "--locked"]);
+    if let Some(platform) = platform {
+        cargo.args(["--filter-platform", platform]);
+    }
+    let output = cargo.output().context("cannot run cargo metadata")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "cargo metadata failed:\n{errors}");
+    serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")
+}
