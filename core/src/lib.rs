@@ -13,5 +13,10 @@
     )
 )]
 
+#[cfg(test)]
+extern crate std;
+
 pub mod backoff;
+pub mod limits;
+pub mod text;
 pub mod time;

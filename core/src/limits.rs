@@ -1,0 +1,27 @@
+//! Every size that is not a capacity of the `resources!` macro, in one place.
+//!
+//! Capacities of stores are chosen by the firmware; the limits here follow from Kubernetes' own
+//! rules or bound what one object may cost while it passes through. Relations between them are
+//! checked at compile time at the foot of this file.
+
+/// Longest object name (a DNS subdomain).
+pub const NAME: usize = 253;
+/// Longest namespace name (a DNS label).
+pub const NAMESPACE: usize = 63;
+/// Longest label key: a DNS subdomain as prefix, a slash and a name.
+pub const LABEL_KEY: usize = 253 + 1 + LABEL_VALUE;
+/// Longest label value, and longest name part of a label key.
+pub const LABEL_VALUE: usize = 63;
+
+/// Labels (or annotations that matter) of one object. Kubernetes sets no limit; an object with
+/// more is refused like one that finds its store full.
+pub const LABELS: usize = 64;
+/// Requirements of one selector that come from `matchExpressions`.
+pub const EXPRESSIONS: usize = 16;
+/// Values of all `matchExpressions` of one selector together.
+pub const EXPRESSION_VALUES: usize = 64;
+
+const _: () = assert!(LABEL_KEY == 317);
+const _: () = assert!(NAMESPACE <= NAME);
+const _: () = assert!(LABELS <= u8::MAX as usize && EXPRESSION_VALUES <= u8::MAX as usize);
+const _: () = assert!(EXPRESSIONS <= EXPRESSION_VALUES);
