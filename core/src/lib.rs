@@ -18,5 +18,6 @@ extern crate std;
 
 pub mod backoff;
 pub mod limits;
+pub mod link;
 pub mod text;
 pub mod time;

@@ -1,0 +1,272 @@
+//! Texts and label sets, each stored once, in a table of equal cells.
+//!
+//! A text is cut into pieces of 16 bytes. A cell holds one piece and a link to the cell before
+//! it, and equal cells are one cell: so texts that begin alike share their beginning, equal texts
+//! are the same cell, and comparing two of them compares two numbers. A cell is counted by its
+//! users and by the cells behind it, and is free again when nobody needs it.
+
+use core::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+
+use crate::link::{Link, Slot, bucket};
+
+/// Bytes of text in one cell; also the size of one label (two fingerprints).
+pub(crate) const PIECE: usize = 16;
+
+/// A handle to an interned text. The empty text needs no cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Text(Link);
+
+/// No cell is left for another text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct TextFull;
+
+/// One piece of text. [`Interner`] explains how cells make up texts.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    /// First cell of the hash bucket that has this cell's number.
+    bucket: Link,
+    /// Next cell of the same bucket; of a free cell, the next free one.
+    next: Link,
+    /// The cell with the piece before this one.
+    before: Link,
+    /// Handles to the text that ends here, and cells whose `before` this is.
+    users: u32,
+    len: u8,
+    piece: [u8; PIECE],
+}
+
+/// The table of interned texts. `C` is `[Cell; N]` where it lives and `[Cell]` where it is used.
+#[derive(Debug)]
+pub struct Interner<C: ?Sized = [Cell]> {
+    seed: u64,
+    /// First cell of the free list.
+    free: Link,
+    /// Cells from here on were never used.
+    fresh: u16,
+    used: u16,
+    cells: C,
+}
+
+impl Text {
+    /// The empty text.
+    pub const EMPTY: Self = Self(None);
+
+    /// Whether this is the empty text.
+    pub const fn is_empty(self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl<const N: usize> Interner<[Cell; N]> {
+    /// A table without texts: all zero.
+    pub const fn new() -> Self {
+        const { assert!(N > 0 && N <= Slot::MOST) };
+        let empty =
+            Cell { bucket: None, next: None, before: None, users: 0, len: 0, piece: [0; PIECE] };
+        Self { seed: 0, free: None, fresh: 0, used: 0, cells: [empty; N] }
+    }
+}
+
+impl<const N: usize> Default for Interner<[Cell; N]> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Interner {
+    /// Sets the secret that spreads texts over buckets, so that nobody outside can choose names
+    /// that share one. Ignored once a text is stored.
+    pub fn seed(&mut self, seed: u64) {
+        if self.used == 0 {
+            self.seed = seed;
+        }
+    }
+
+    /// The handle of `bytes`, storing them if they are new. Each handle is returned with
+    /// [`release`](Self::release) once.
+    pub fn intern(&mut self, bytes: &[u8]) -> Result<Text, TextFull> {
+        self.intern_pieces(bytes.chunks(PIECE))
+    }
+
+    /// As [`intern`](Self::intern), for a text that comes in pieces: all but the last have
+    /// [`PIECE`] bytes.
+    pub(crate) fn intern_pieces(
+        &mut self,
+        pieces: impl Iterator<Item = impl AsRef<[u8]>>,
+    ) -> Result<Text, TextFull> {
+        let mut last = None;
+        for piece in pieces {
+            let piece = piece.as_ref();
+            match self.find_after(last, piece) {
+                Some(found) => last = Some(found),
+                None => match self.insert_after(last, piece) {
+                    Some(inserted) => last = Some(inserted),
+                    None => {
+                        self.free_unused(last);
+                        return Err(TextFull);
+                    }
+                },
+            }
+        }
+        Ok(self.retain(Text(last)))
+    }
+
+    /// The handle of `bytes` if they are stored; it is not counted.
+    pub fn find(&self, bytes: &[u8]) -> Option<Text> {
+        let mut last = None;
+        for piece in bytes.chunks(PIECE) {
+            last = Some(self.find_after(last, piece)?);
+        }
+        Some(Text(last))
+    }
+
+    /// Another handle to the same text.
+    pub fn retain(&mut self, text: Text) -> Text {
+        if let Some(cell) = text.0.and_then(|slot| self.cells.get_mut(slot.index())) {
+            cell.users = cell.users.saturating_add(1);
+        }
+        text
+    }
+
+    /// Gives a handle back.
+    pub fn release(&mut self, text: Text) {
+        if let Some(cell) = text.0.and_then(|slot| self.cells.get_mut(slot.index())) {
+            cell.users = cell.users.saturating_sub(1);
+        }
+        self.free_unused(text.0);
+    }
+
+    /// The pieces of a text, last one first.
+    pub(crate) fn pieces_backwards(&self, text: Text) -> impl Iterator<Item = &[u8]> {
+        let mut at = text.0;
+        core::iter::from_fn(move || {
+            let cell = self.cells.get(at?.index())?;
+            at = cell.before;
+            cell.piece.get(..usize::from(cell.len))
+        })
+    }
+
+    /// The pieces of a text in order. Quadratic in their number, which is small for names.
+    pub fn pieces(&self, text: Text) -> impl Iterator<Item = &[u8]> {
+        let count = self.pieces_backwards(text).count();
+        (0..count).rev().filter_map(move |skipped| self.pieces_backwards(text).nth(skipped))
+    }
+
+    /// Whether a text is exactly these bytes.
+    pub fn is(&self, text: Text, bytes: &[u8]) -> bool {
+        let mut rest = bytes;
+        self.pieces_backwards(text).all(|piece| match rest.strip_suffix(piece) {
+            Some(shorter) => {
+                rest = shorter;
+                true
+            }
+            None => false,
+        }) && rest.is_empty()
+    }
+
+    /// Cells in use.
+    pub fn used(&self) -> usize {
+        usize::from(self.used)
+    }
+
+    /// Cells in all.
+    pub fn capacity(&self) -> usize {
+        self.cells.len()
+    }
+
+    fn find_after(&self, before: Link, piece: &[u8]) -> Link {
+        let mut at = self.cells.get(self.bucket_of(before, piece))?.bucket;
+        loop {
+            let slot = at?;
+            let cell = self.cells.get(slot.index())?;
+            let len = usize::from(cell.len);
+            if cell.before == before && cell.piece.get(..len) == Some(piece) {
+                return Some(slot);
+            }
+            at = cell.next;
+        }
+    }
+
+    fn insert_after(&mut self, before: Link, piece: &[u8]) -> Link {
+        let slot = self.allocate()?;
+        let bucket = self.bucket_of(before, piece);
+        let next = self.cells.get_mut(bucket)?.bucket.replace(slot);
+        let cell = self.cells.get_mut(slot.index())?;
+        cell.next = next;
+        cell.before = before;
+        cell.users = 0;
+        cell.len = piece.len() as u8;
+        cell.piece.get_mut(..piece.len())?.copy_from_slice(piece);
+        self.retain(Text(before));
+        Some(slot)
+    }
+
+    fn allocate(&mut self) -> Link {
+        let slot = match self.free {
+            Some(slot) => {
+                self.free = self.cells.get(slot.index())?.next;
+                slot
+            }
+            None => {
+                let index = usize::from(self.fresh);
+                self.cells.get(index)?;
+                self.fresh += 1;
+                Slot::from_index(index)?
+            }
+        };
+        self.used += 1;
+        Some(slot)
+    }
+
+    /// Frees the cell if nobody uses it, and then the cells before it likewise.
+    fn free_unused(&mut self, mut at: Link) {
+        while let Some(slot) = at {
+            let Some(&cell) = self.cells.get(slot.index()) else { return };
+            if cell.users > 0 {
+                return;
+            }
+            self.unlink(slot, &cell);
+            if let Some(freed) = self.cells.get_mut(slot.index()) {
+                freed.next = self.free.replace(slot);
+                freed.len = 0;
+            }
+            self.used -= 1;
+            at = cell.before;
+            if let Some(before) = at.and_then(|slot| self.cells.get_mut(slot.index())) {
+                before.users = before.users.saturating_sub(1);
+            }
+        }
+    }
+
+    fn unlink(&mut self, slot: Slot, cell: &Cell) {
+        let bucket = cell
+            .piece
+            .get(..usize::from(cell.len))
+            .map(|piece| self.bucket_of(cell.before, piece))
+            .and_then(|bucket| self.cells.get_mut(bucket));
+        let Some(head) = bucket else { return };
+        if head.bucket == Some(slot) {
+            head.bucket = cell.next;
+            return;
+        }
+        let mut at = head.bucket;
+        while let Some(other) = at.and_then(|slot| self.cells.get_mut(slot.index())) {
+            if other.next == Some(slot) {
+                other.next = cell.next;
+                return;
+            }
+            at = other.next;
+        }
+    }
+
+    fn bucket_of(&self, before: Link, piece: &[u8]) -> usize {
+        let mut hasher = SipHasher13::new_with_keys(self.seed, 0);
+        hasher.write(piece);
+        hasher.write_u16(before.map_or(0, |slot| slot.index() as u16 + 1));
+        bucket(hasher.finish() as u32, self.cells.len())
+    }
+}

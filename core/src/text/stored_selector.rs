@@ -1,0 +1,168 @@
+//! The selector of a cached object.
+
+use super::label_set::{decode, encode};
+use super::{
+    Expression, Fingerprint, Interner, InvalidSelector, Label, LabelSet, Operator, Selector, Text,
+    TextFull,
+};
+
+/// An interned selector.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct StoredSelector {
+    match_labels: LabelSet,
+    expressions: Text,
+    state: State,
+}
+
+/// All zero is "the object has no selector".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+enum State {
+    #[default]
+    Absent,
+    Valid,
+    KeyMissing,
+    UnknownOperator,
+    ValuesMissing,
+    ValuesForbidden,
+}
+
+/// Why a selector could not be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum StoreSelectorError {
+    /// It has more requirements than one object may have.
+    TooLarge,
+    /// The table of texts is full.
+    Full,
+}
+
+impl From<TextFull> for StoreSelectorError {
+    fn from(TextFull: TextFull) -> Self {
+        Self::Full
+    }
+}
+
+impl StoredSelector {
+    /// Interns a selector. One that cannot be parsed is stored as that.
+    pub fn intern(texts: &mut Interner, selector: &Selector) -> Result<Self, StoreSelectorError> {
+        let state = match selector.validate() {
+            Ok(()) if !selector.is_present() => return Ok(Self::default()),
+            Ok(()) => State::Valid,
+            Err(InvalidSelector::TooLarge) => return Err(StoreSelectorError::TooLarge),
+            Err(reason) => return Ok(Self { state: State::of(reason), ..Self::default() }),
+        };
+        let labels = selector.match_labels().as_slice();
+        let labels = labels.map_err(|_| StoreSelectorError::TooLarge)?;
+        let match_labels = LabelSet::intern(texts, labels)?;
+        match texts.intern_pieces(selector.expressions().flat_map(pieces)) {
+            Ok(expressions) => Ok(Self { match_labels, expressions, state }),
+            Err(full) => {
+                match_labels.release(texts);
+                Err(full.into())
+            }
+        }
+    }
+
+    /// Gives the interned parts back.
+    pub fn release(self, texts: &mut Interner) {
+        self.match_labels.release(texts);
+        texts.release(self.expressions);
+    }
+
+    /// Why the selector cannot be used, if so.
+    pub const fn validate(self) -> Result<(), InvalidSelector> {
+        match self.state {
+            State::Absent | State::Valid => Ok(()),
+            State::KeyMissing => Err(InvalidSelector::KeyMissing),
+            State::UnknownOperator => Err(InvalidSelector::UnknownOperator),
+            State::ValuesMissing => Err(InvalidSelector::ValuesMissing),
+            State::ValuesForbidden => Err(InvalidSelector::ValuesForbidden),
+        }
+    }
+
+    /// Whether it is the selector `{}`, on which no workload controller acts.
+    pub fn is_empty(self) -> bool {
+        matches!(self.state, State::Valid)
+            && self.match_labels.is_empty()
+            && self.expressions.is_empty()
+    }
+
+    /// Whether the selector selects an object with these labels, as Kubernetes' API defines it:
+    /// an empty selector selects everything, an absent or unusable one nothing.
+    pub fn matches(self, texts: &Interner, labels: LabelSet) -> bool {
+        matches!(self.state, State::Valid)
+            && labels.contains(texts, self.match_labels)
+            && self.expressions_match(texts, labels)
+    }
+
+    /// As [`matches`](Self::matches), but an empty selector selects nothing: the rule by which
+    /// the ReplicaSet and Deployment controllers look for the owner of an orphan. They also
+    /// leave an orphan without labels alone.
+    pub fn matches_orphan(self, texts: &Interner, labels: LabelSet) -> bool {
+        !labels.is_empty() && !self.is_empty() && self.matches(texts, labels)
+    }
+
+    fn expressions_match(self, texts: &Interner, labels: LabelSet) -> bool {
+        let mut pieces = texts.pieces_backwards(self.expressions).filter_map(decode).peekable();
+        while let Some(Label { key, value: tag }) = pieces.next() {
+            let value = labels.value(texts, key);
+            let mut listed = false;
+            while let Some(candidate) = pieces.next_if(|piece| piece.value == VALUE) {
+                listed |= value == Some(candidate.key);
+            }
+            let satisfied = match operator_of(tag) {
+                Some(Operator::In) => listed,
+                Some(Operator::NotIn) => !listed,
+                Some(Operator::Exists) => value.is_some(),
+                Some(Operator::DoesNotExist) => value.is_none(),
+                None => false,
+            };
+            if !satisfied {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl State {
+    const fn of(reason: InvalidSelector) -> Self {
+        match reason {
+            InvalidSelector::KeyMissing => Self::KeyMissing,
+            InvalidSelector::UnknownOperator => Self::UnknownOperator,
+            InvalidSelector::ValuesMissing => Self::ValuesMissing,
+            InvalidSelector::ValuesForbidden | InvalidSelector::TooLarge => Self::ValuesForbidden,
+        }
+    }
+}
+
+/// An expression is interned as its values, each (value, [`VALUE`]), followed by (key, tag of the
+/// operator): read backwards, the operator comes first and its values follow.
+const VALUE: Fingerprint = Fingerprint::from_bits(0);
+
+fn pieces(expression: Expression<'_>) -> impl Iterator<Item = [u8; super::interner::PIECE]> {
+    let head = Label { key: expression.key, value: tag_of(expression.operator) };
+    let values = expression.values.iter().map(|&value| Label { key: value, value: VALUE });
+    values.chain(core::iter::once(head)).map(encode)
+}
+
+const fn tag_of(operator: Operator) -> Fingerprint {
+    Fingerprint::from_bits(match operator {
+        Operator::In => 1,
+        Operator::NotIn => 2,
+        Operator::Exists => 3,
+        Operator::DoesNotExist => 4,
+    })
+}
+
+const fn operator_of(tag: Fingerprint) -> Option<Operator> {
+    match tag.to_bits() {
+        1 => Some(Operator::In),
+        2 => Some(Operator::NotIn),
+        3 => Some(Operator::Exists),
+        4 => Some(Operator::DoesNotExist),
+        _ => None,
+    }
+}
