@@ -3,6 +3,18 @@
 //! [`Instant`] is monotonic and counts from an arbitrary start (on a board: power-on). All timers
 //! are instants. Both types count microseconds in a `u64`, because `core::time::Duration` drags
 //! 128-bit arithmetic into firmware.
+//!
+//! [`Timestamp`] is wall-clock time, as objects carry it; [`WallClock`] tells it from the server's
+//! `Date` and the monotonic clock.
+
+mod http_date;
+mod rfc3339;
+mod timestamp;
+mod wall;
+
+pub use rfc3339::Rfc3339;
+pub use timestamp::Timestamp;
+pub use wall::WallClock;
 
 use core::ops::{Add, Sub};
 
