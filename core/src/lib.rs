@@ -17,7 +17,9 @@
 extern crate std;
 
 pub mod backoff;
+pub mod json;
 pub mod limits;
 pub mod link;
 pub mod text;
 pub mod time;
+pub mod wire;

@@ -21,6 +21,15 @@ pub const EXPRESSIONS: usize = 16;
 /// Values of all `matchExpressions` of one selector together.
 pub const EXPRESSION_VALUES: usize = 64;
 
+/// What is kept of a condition's reason; those of Kubernetes' controllers have at most 28 bytes.
+pub const REASON: usize = 48;
+/// What is kept of a message for people; more is cut off.
+pub const MESSAGE: usize = 256;
+/// What is kept of a `revision-history` annotation; Kubernetes lets it grow to 2000 bytes.
+pub const REVISION_HISTORY: usize = 128;
+/// Annotations of one object that are told apart; all are covered by one digest.
+pub const ANNOTATIONS: usize = 32;
+
 const _: () = assert!(LABEL_KEY == 317);
 const _: () = assert!(NAMESPACE <= NAME);
 const _: () = assert!(LABELS <= u8::MAX as usize && EXPRESSION_VALUES <= u8::MAX as usize);

@@ -131,7 +131,6 @@ fn digit(byte: u8) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    extern crate std;
     use proptest::prelude::*;
     use std::string::ToString;
 
