@@ -17,9 +17,14 @@
 extern crate std;
 
 pub mod backoff;
+pub mod consistency;
+pub mod expect;
 pub mod json;
 pub mod limits;
 pub mod link;
+pub mod queue;
+pub mod resources;
+pub mod store;
 pub mod text;
 pub mod time;
 pub mod wire;

@@ -61,6 +61,12 @@ impl Text {
     }
 }
 
+impl Text {
+    pub(crate) fn bits(self) -> u16 {
+        self.0.map_or(0, |slot| slot.index() as u16 + 1)
+    }
+}
+
 impl<const N: usize> Interner<[Cell; N]> {
     /// A table without texts: all zero.
     pub const fn new() -> Self {
@@ -168,6 +174,13 @@ impl Interner {
         }) && rest.is_empty()
     }
 
+    /// A hash that nobody outside can predict, for the indices of tables beside this one.
+    pub(crate) fn hash(&self, feed: impl FnOnce(&mut SipHasher13)) -> u32 {
+        let mut hasher = SipHasher13::new_with_keys(self.seed, 0);
+        feed(&mut hasher);
+        hasher.finish() as u32
+    }
+
     /// Cells in use.
     pub fn used(&self) -> usize {
         usize::from(self.used)
@@ -264,9 +277,10 @@ impl Interner {
     }
 
     fn bucket_of(&self, before: Link, piece: &[u8]) -> usize {
-        let mut hasher = SipHasher13::new_with_keys(self.seed, 0);
-        hasher.write(piece);
-        hasher.write_u16(before.map_or(0, |slot| slot.index() as u16 + 1));
-        bucket(hasher.finish() as u32, self.cells.len())
+        let hash = self.hash(|hasher| {
+            hasher.write(piece);
+            hasher.write_u16(Text(before).bits());
+        });
+        bucket(hash, self.cells.len())
     }
 }

@@ -23,6 +23,9 @@ pub struct Name {
 }
 
 impl Name {
+    /// The empty name.
+    pub const EMPTY: Self = Self { stem: Text::EMPTY, shape: 0, tail: [0; TAIL] };
+
     /// Interns a name whole: right for names that are not one of many.
     pub fn whole(texts: &mut Interner, name: &str) -> Result<Self, TextFull> {
         texts.intern(name.as_bytes()).map(|stem| Self { stem, ..Self::default() })
@@ -50,6 +53,18 @@ impl Name {
     /// Gives the interned part back.
     pub fn release(self, texts: &mut Interner) {
         texts.release(self.stem);
+    }
+
+    /// The text of a name that was interned [`whole`](Self::whole).
+    pub fn as_text(self) -> Option<Text> {
+        (self.shape == 0).then_some(self.stem)
+    }
+
+    /// Bits that tell names apart, for a hash index.
+    pub(crate) fn bits(self) -> [u8; TAIL + 3] {
+        let [low, high] = self.stem.bits().to_le_bytes();
+        let [a, b, c, d, e, f, g] = self.tail;
+        [low, high, self.shape, a, b, c, d, e, f, g]
     }
 
     /// The name as text.

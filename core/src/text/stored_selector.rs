@@ -2,8 +2,8 @@
 
 use super::label_set::{decode, encode};
 use super::{
-    Expression, Fingerprint, Interner, InvalidSelector, Label, LabelSet, Operator, Selector, Text,
-    TextFull,
+    Expression, Fingerprint, Interner, InvalidSelector, Label, LabelSet, Labels, Operator,
+    Selector, Text, TextFull,
 };
 
 /// An interned selector.
@@ -45,6 +45,10 @@ impl From<TextFull> for StoreSelectorError {
 }
 
 impl StoredSelector {
+    /// The selector of an object that has none.
+    pub const ABSENT: Self =
+        Self { match_labels: LabelSet::EMPTY, expressions: Text::EMPTY, state: State::Absent };
+
     /// Interns a selector. One that cannot be parsed is stored as that.
     pub fn intern(texts: &mut Interner, selector: &Selector) -> Result<Self, StoreSelectorError> {
         let state = match selector.validate() {
@@ -94,7 +98,7 @@ impl StoredSelector {
     pub fn matches(self, texts: &Interner, labels: LabelSet) -> bool {
         matches!(self.state, State::Valid)
             && labels.contains(texts, self.match_labels)
-            && self.expressions_match(texts, labels)
+            && self.expressions_match(texts, |key| labels.value(texts, key))
     }
 
     /// As [`matches`](Self::matches), but an empty selector selects nothing: the rule by which
@@ -104,10 +108,27 @@ impl StoredSelector {
         !labels.is_empty() && !self.is_empty() && self.matches(texts, labels)
     }
 
-    fn expressions_match(self, texts: &Interner, labels: LabelSet) -> bool {
+    /// As [`matches_orphan`](Self::matches_orphan), for an object that is not stored. When it has
+    /// too many labels to know, it may match.
+    pub fn may_match(self, texts: &Interner, labels: &Labels) -> bool {
+        if !matches!(self.state, State::Valid) || self.is_empty() {
+            return false;
+        }
+        let Ok(labels) = labels.as_slice() else { return true };
+        let value = |key| labels.iter().find(|label| label.key == key).map(|label| label.value);
+        !labels.is_empty()
+            && self.match_labels.iter(texts).all(|label| value(label.key) == Some(label.value))
+            && self.expressions_match(texts, value)
+    }
+
+    fn expressions_match(
+        self,
+        texts: &Interner,
+        value_of: impl Fn(Fingerprint) -> Option<Fingerprint>,
+    ) -> bool {
         let mut pieces = texts.pieces_backwards(self.expressions).filter_map(decode).peekable();
         while let Some(Label { key, value: tag }) = pieces.next() {
-            let value = labels.value(texts, key);
+            let value = value_of(key);
             let mut listed = false;
             while let Some(candidate) = pieces.next_if(|piece| piece.value == VALUE) {
                 listed |= value == Some(candidate.key);

@@ -1,0 +1,144 @@
+//! All memory of the controllers in one value.
+
+use crate::consistency::{Consistency, Writes};
+use crate::expect::{Expectations, Expected};
+use crate::queue::{Item, Queue};
+use crate::store::{Cache, CacheState, Deployment, Entry, Group, Groups, Pod, ReplicaSet, Table};
+use crate::text::{Cell, Interner};
+
+/// The type of [`Resources`] with the capacities given, for example
+/// `resources! { pods: 512, replica_sets: 64, deployments: 32 }`.
+///
+/// | capacity | of | default |
+/// |---|---|---|
+/// | `pods` | pods that a ReplicaSet or StatefulSet controls, or nobody | – |
+/// | `replica_sets` | ReplicaSets | – |
+/// | `deployments` | Deployments | – |
+/// | `groups` | owners and namespaces | [`groups_for`] |
+/// | `texts` | pieces of names, labels and selectors | [`texts_for`] |
+///
+/// ```
+/// use std::sync::Mutex;
+/// type Memory = picokube_core::resources! { pods: 64, replica_sets: 8, deployments: 4 };
+/// // All zero: takes no room in flash, and is never built on a stack.
+/// static MEMORY: Mutex<Memory> = Mutex::new(Memory::new());
+/// assert_eq!(MEMORY.lock().unwrap().parts().cache.pods.capacity(), 64);
+/// ```
+#[macro_export]
+macro_rules! resources {
+    (pods: $pods:expr, replica_sets: $rs:expr, deployments: $d:expr $(,)?) => {
+        $crate::resources! {
+            pods: $pods, replica_sets: $rs, deployments: $d,
+            groups: $crate::resources::groups_for($pods, $rs, $d),
+            texts: $crate::resources::texts_for($pods, $rs, $d),
+        }
+    };
+    (pods: $pods:expr, replica_sets: $rs:expr, deployments: $d:expr,
+     groups: $groups:expr, texts: $texts:expr $(,)?) => {
+        $crate::resources::Resources<{ $pods }, { $rs }, { $d }, { $groups }, { $texts }>
+    };
+}
+
+/// Owners and namespaces that a cluster of this size is likely to have: one group per controller,
+/// some orphans, a few namespaces.
+pub const fn groups_for(pods: usize, replica_sets: usize, deployments: usize) -> usize {
+    16 + pods / 32 + replica_sets + deployments
+}
+
+/// Pieces of text that a cluster of this size is likely to need, with names of 40 characters and
+/// four labels.
+pub const fn texts_for(pods: usize, replica_sets: usize, deployments: usize) -> usize {
+    32 + pods / 8 + 5 * replica_sets + 8 * deployments
+}
+
+/// The memory of the controllers. The [`resources!`](crate::resources) macro names its type.
+#[derive(Debug)]
+pub struct Resources<
+    const PODS: usize,
+    const REPLICA_SETS: usize,
+    const DEPLOYMENTS: usize,
+    const GROUPS: usize,
+    const TEXTS: usize,
+> {
+    texts: Interner<[Cell; TEXTS]>,
+    groups: Groups<[Group; GROUPS]>,
+    pods: Table<[Entry<Pod>; PODS]>,
+    replica_sets: Table<[Entry<ReplicaSet>; REPLICA_SETS]>,
+    deployments: Table<[Entry<Deployment>; DEPLOYMENTS]>,
+    state: CacheState,
+    replica_set_queue: Queue<[Item; REPLICA_SETS]>,
+    deployment_queue: Queue<[Item; DEPLOYMENTS]>,
+    expectations: Expectations<[Expected; REPLICA_SETS]>,
+    replica_set_writes: Consistency<[Writes; REPLICA_SETS]>,
+}
+
+/// Views of the parts of [`Resources`], whatever their capacities.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    /// The cached cluster.
+    pub cache: Cache<'a>,
+    /// The ReplicaSet controller's queue, by slots of ReplicaSets.
+    pub replica_set_queue: &'a mut Queue,
+    /// The Deployment controller's queue, by slots of Deployments.
+    pub deployment_queue: &'a mut Queue,
+    /// What ReplicaSets await.
+    pub expectations: &'a mut Expectations,
+    /// What was written for ReplicaSets.
+    pub replica_set_writes: &'a mut Consistency,
+}
+
+impl<
+    const PODS: usize,
+    const REPLICA_SETS: usize,
+    const DEPLOYMENTS: usize,
+    const GROUPS: usize,
+    const TEXTS: usize,
+> Resources<PODS, REPLICA_SETS, DEPLOYMENTS, GROUPS, TEXTS>
+{
+    /// Empty memory: all bits zero.
+    pub const fn new() -> Self {
+        Self {
+            texts: Interner::new(),
+            groups: Groups::new(),
+            pods: Table::new(),
+            replica_sets: Table::new(),
+            deployments: Table::new(),
+            state: CacheState::new(),
+            replica_set_queue: Queue::new(),
+            deployment_queue: Queue::new(),
+            expectations: Expectations::new(),
+            replica_set_writes: Consistency::new(),
+        }
+    }
+
+    /// The parts, in the form that all logic works on.
+    pub fn parts(&mut self) -> Parts<'_> {
+        Parts {
+            cache: Cache {
+                texts: &mut self.texts,
+                groups: &mut self.groups,
+                pods: &mut self.pods,
+                replica_sets: &mut self.replica_sets,
+                deployments: &mut self.deployments,
+                state: &mut self.state,
+            },
+            replica_set_queue: &mut self.replica_set_queue,
+            deployment_queue: &mut self.deployment_queue,
+            expectations: &mut self.expectations,
+            replica_set_writes: &mut self.replica_set_writes,
+        }
+    }
+}
+
+impl<
+    const PODS: usize,
+    const REPLICA_SETS: usize,
+    const DEPLOYMENTS: usize,
+    const GROUPS: usize,
+    const TEXTS: usize,
+> Default for Resources<PODS, REPLICA_SETS, DEPLOYMENTS, GROUPS, TEXTS>
+{
+    fn default() -> Self {
+        Self::new()
+    }
+}

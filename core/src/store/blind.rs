@@ -1,0 +1,183 @@
+//! Honest when full: who cannot be decided on because objects of theirs did not fit.
+
+use crate::link::{Link, Slot};
+use crate::wire::Meta;
+
+use super::Cache;
+use super::apply::{namespace_key, obtain_group};
+use super::cache::Kind;
+use super::change::{Owner, Refusal, RefusalReason};
+use super::groups::{List, Role};
+use super::table::flag;
+
+impl Cache<'_> {
+    /// Whether objects of this kind that belong to `owner` are missing from the cache: pods of a
+    /// ReplicaSet, ReplicaSets of a Deployment.
+    ///
+    /// A blind owner gets no creates and no deletes: a decision on half a view could destroy
+    /// work. It sees again after a complete list in which all its objects fit.
+    pub fn is_blind(&self, members: Kind, owner: Slot) -> bool {
+        self.state.of(members).all_blind
+            || self
+                .owned_key(members, owner)
+                .and_then(|key| self.groups.find(self.texts, &key))
+                .and_then(|group| self.groups.get(group))
+                .is_some_and(|group| group.is_blind())
+    }
+
+    /// Refusals of objects of a kind since its last complete list.
+    pub fn refused(&self, kind: Kind) -> u32 {
+        self.state.of(kind).refused
+    }
+
+    /// Whether nobody knows whose objects are missing, so that every owner is blind.
+    pub fn is_everyone_blind(&self, members: Kind) -> bool {
+        self.state.of(members).all_blind
+    }
+
+    /// Whether a relist may pick up objects that were refused. Says so once per cause.
+    pub fn take_relist_wish(&mut self, kind: Kind) -> bool {
+        core::mem::take(&mut self.state.of_mut(kind).room)
+    }
+
+    pub(super) fn refuse_pod(
+        &mut self,
+        meta: &Meta,
+        old: Link,
+        old_owner: Owner,
+        reason: RefusalReason,
+    ) -> Refusal {
+        self.count_refusal(Kind::Pod);
+        if let Some(entry) = old.and_then(|slot| self.pods.get_mut(slot)) {
+            entry.flags |= flag::STALE | flag::SEEN;
+        }
+        self.blind_owner_of(
+            Kind::Pod,
+            old.and_then(|slot| self.pods.get(slot).and_then(|pod| pod.place(List::Owned).group)),
+        );
+        let owner = self.blind_named_owner(Kind::Pod, meta);
+        if meta.controller.is_none() {
+            self.blind_selecting_replica_sets(meta);
+        }
+        Refusal { reason, owner: if owner == Owner::None { old_owner } else { owner } }
+    }
+
+    pub(super) fn refuse_replica_set(
+        &mut self,
+        meta: &Meta,
+        old: Link,
+        old_owner: Owner,
+        reason: RefusalReason,
+    ) -> Refusal {
+        self.count_refusal(Kind::ReplicaSet);
+        if let Some(entry) = old.and_then(|slot| self.replica_sets.get_mut(slot)) {
+            entry.flags |= flag::STALE | flag::SEEN;
+        }
+        self.blind_owner_of(
+            Kind::ReplicaSet,
+            old.and_then(|slot| {
+                self.replica_sets.get(slot).and_then(|rs| rs.place(List::Owned).group)
+            }),
+        );
+        let owner = self.blind_named_owner(Kind::ReplicaSet, meta);
+        if meta.controller.is_none() {
+            self.blind_selecting_deployments(meta);
+        }
+        Refusal { reason, owner: if owner == Owner::None { old_owner } else { owner } }
+    }
+
+    pub(super) fn refuse_deployment(&mut self, old: Link, reason: RefusalReason) -> Refusal {
+        self.count_refusal(Kind::Deployment);
+        if let Some(entry) = old.and_then(|slot| self.deployments.get_mut(slot)) {
+            entry.flags |= flag::STALE | flag::SEEN;
+        }
+        Refusal { reason, owner: Owner::None }
+    }
+
+    /// A ReplicaSet that comes while orphans of its namespace are missing might be about to adopt
+    /// them.
+    pub(super) fn inherit_blindness(&mut self, rs: Slot) {
+        let orphans = self.replica_sets.get(rs).and_then(|rs| {
+            let key = namespace_key(Kind::Pod, Role::Orphans, rs.namespace());
+            self.groups.get(self.groups.find(self.texts, &key)?)
+        });
+        if orphans.is_some_and(|group| group.is_blind()) {
+            self.blind(Kind::Pod, rs);
+        }
+    }
+
+    fn count_refusal(&mut self, kind: Kind) {
+        let shortage = self.state.of_mut(kind);
+        shortage.refused = shortage.refused.saturating_add(1);
+        shortage.refused_anew = shortage.refused_anew.saturating_add(1);
+    }
+
+    fn blind_everyone(&mut self, members: Kind) {
+        let shortage = self.state.of_mut(members);
+        shortage.all_blind = true;
+        shortage.all_blind_anew = true;
+    }
+
+    /// Blinds the controller that an object's reference names, cached or not; for an orphan, the
+    /// orphans of its namespace are marked instead.
+    fn blind_named_owner(&mut self, members: Kind, meta: &Meta) -> Owner {
+        match obtain_group(self.groups, self.texts, members, meta) {
+            Ok(group) => {
+                self.groups.blind(group);
+                self.resolve(Some(group))
+            }
+            Err(_) => {
+                self.blind_everyone(members);
+                Owner::Unresolved
+            }
+        }
+    }
+
+    fn blind_owner_of(&mut self, members: Kind, group: Link) {
+        let role = group.and_then(|group| self.groups.get(group)).map(|group| group.key());
+        if let (Some(group), Some(key)) = (group, role)
+            && key.members == members
+            && key.role.is_owned()
+        {
+            self.groups.blind(group);
+        }
+    }
+
+    fn blind(&mut self, members: Kind, owner: Slot) {
+        let obtained = match self.owned_key(members, owner) {
+            Some(key) => self.groups.obtain(self.texts, &key),
+            None => return,
+        };
+        match obtained {
+            Ok(group) => self.groups.blind(group),
+            Err(_) => self.blind_everyone(members),
+        }
+    }
+
+    /// An orphan is the business of those who would adopt it.
+    fn blind_selecting_replica_sets(&mut self, meta: &Meta) {
+        let mut at = self.first_in_namespace(Kind::ReplicaSet, &meta.namespace);
+        while let Some((slot, entry)) =
+            at.and_then(|slot| Some((slot, self.replica_sets.get(slot)?)))
+        {
+            at = entry.place(List::InNamespace).after;
+            let selector = entry.record.selector;
+            if selector.may_match(self.texts, &meta.labels) {
+                self.blind(Kind::Pod, slot);
+            }
+        }
+    }
+
+    fn blind_selecting_deployments(&mut self, meta: &Meta) {
+        let mut at = self.first_in_namespace(Kind::Deployment, &meta.namespace);
+        while let Some((slot, entry)) =
+            at.and_then(|slot| Some((slot, self.deployments.get(slot)?)))
+        {
+            at = entry.place(List::InNamespace).after;
+            let selector = entry.record.selector;
+            if selector.may_match(self.texts, &meta.labels) {
+                self.blind(Kind::ReplicaSet, slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Replacing a kind's objects by a complete list: mark, then sweep.
+//!
+//! Items are applied as they stream in, which marks them. Only when the list is complete, what is
+//! not marked is removed: a list that breaks off leaves every cached object in place.
+
+use super::cache::Kind;
+use super::change::{Change, Owner};
+use super::table::flag;
+use super::{Cache, Entry, Record, Table};
+use crate::link::Slot;
+
+/// Where a sweep has come to.
+#[derive(Clone, Copy, Debug)]
+pub struct Sweep {
+    kind: Kind,
+    next: usize,
+    next_group: usize,
+    finished: bool,
+}
+
+impl Cache<'_> {
+    /// A list of this kind begins, from its first page.
+    pub fn begin_relist(&mut self, kind: Kind) {
+        match kind {
+            Kind::Pod => unmark(self.pods),
+            Kind::ReplicaSet => unmark(self.replica_sets),
+            Kind::Deployment => unmark(self.deployments),
+        }
+        self.groups.begin_relist(kind);
+        let shortage = self.state.of_mut(kind);
+        shortage.refused_anew = 0;
+        shortage.all_blind_anew = false;
+        shortage.room = false;
+    }
+
+    /// The list is complete: [`sweep_next`](Self::sweep_next) removes what was not in it.
+    pub fn sweep(&self, kind: Kind) -> Sweep {
+        Sweep { kind, next: 0, next_group: 0, finished: false }
+    }
+
+    /// Removes the next object that was not in the list: a synthetic delete, which carries the
+    /// last known state.
+    pub fn sweep_next(&mut self, sweep: &mut Sweep) -> Option<Change> {
+        let found = match sweep.kind {
+            Kind::Pod => unmarked(self.pods, &mut sweep.next),
+            Kind::ReplicaSet => unmarked(self.replica_sets, &mut sweep.next),
+            Kind::Deployment => unmarked(self.deployments, &mut sweep.next),
+        };
+        match (found, sweep.kind) {
+            (Some(slot), Kind::Pod) => self.remove_pod(slot),
+            (Some(slot), Kind::ReplicaSet) => self.remove_replica_set(slot),
+            (Some(slot), Kind::Deployment) => self.remove_deployment(slot),
+            (None, kind) => {
+                if !core::mem::replace(&mut sweep.finished, true) {
+                    let shortage = self.state.of_mut(kind);
+                    shortage.refused = shortage.refused_anew;
+                    shortage.all_blind = shortage.all_blind_anew;
+                    shortage.room &= shortage.refused > 0;
+                }
+                None
+            }
+        }
+    }
+
+    /// After the sweep: the next owner that was blind and sees again, since all its objects fit.
+    /// It has not been looked at for a while, so its key belongs into the queue.
+    ///
+    /// An owner that is not cached comes as [`Owner::Unresolved`]; orphans as [`Owner::None`].
+    pub fn heal_next(&mut self, sweep: &mut Sweep) -> Option<Owner> {
+        let group = self.groups.heal_next(sweep.kind, &mut sweep.next_group)?;
+        let owner = self.resolve(Some(group));
+        self.groups.free_unused(self.texts, group);
+        Some(owner)
+    }
+}
+
+fn unmark<R: Record>(table: &mut Table<[Entry<R>]>) {
+    table.iter_mut().for_each(|entry| entry.flags &= !flag::SEEN);
+}
+
+fn unmarked<R: Record>(table: &Table<[Entry<R>]>, next: &mut usize) -> Option<Slot> {
+    while *next < table.capacity() {
+        let slot = Slot::from_index(*next)?;
+        *next += 1;
+        if table.get(slot).is_some_and(|entry| entry.flags & flag::SEEN == 0) {
+            return Some(slot);
+        }
+    }
+    None
+}

@@ -1,0 +1,232 @@
+//! What the cache keeps of a ReplicaSet.
+
+use crate::json::Digest;
+use crate::text::{Interner, LabelSet, StoredSelector};
+use crate::wire;
+use crate::wire::IntAnnotation;
+
+use super::annotations::Annotations;
+use super::change::RefusalReason;
+use super::packed::{
+    Annotation, AnnotationState, Condition, Generation, Packed64, Packed128, Seconds, Status,
+};
+use super::table::Record;
+
+/// A cached ReplicaSet: what its own controller and the Deployment controller decide on.
+///
+/// Flat and without padding, because a cluster has many; methods put together what belongs
+/// together.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplicaSet {
+    template: Packed128,
+    revision: Packed64,
+    failure_reason: Packed64,
+    failure_transition: Seconds,
+    generation: Generation,
+    observed_generation: Generation,
+    /// When the server created it.
+    pub created: Seconds,
+    /// `spec.replicas`
+    pub replicas: i32,
+    /// `spec.minReadySeconds`
+    pub min_ready_seconds: i32,
+    /// `status.replicas`
+    pub status_replicas: i32,
+    /// `status.fullyLabeledReplicas`
+    pub fully_labeled_replicas: i32,
+    /// `status.readyReplicas`
+    pub ready_replicas: i32,
+    /// `status.availableReplicas`
+    pub available_replicas: i32,
+    terminating_replicas: i32,
+    desired_replicas: i32,
+    max_replicas: i32,
+    /// Its own labels.
+    pub labels: LabelSet,
+    /// The labels of its pod template.
+    pub template_labels: LabelSet,
+    /// `spec.selector`
+    pub selector: StoredSelector,
+    /// The annotations its Deployment may have copied to it.
+    pub annotations: Annotations,
+    revision_state: AnnotationState,
+    failure_status: Status,
+    /// Bits of [`flag`].
+    flags: u8,
+}
+
+mod flag {
+    pub(super) const DELETING: u8 = 1;
+    pub(super) const FINALIZERS: u8 = 1 << 1;
+    pub(super) const OTHER_CONDITIONS: u8 = 1 << 2;
+    pub(super) const HAS_TERMINATING: u8 = 1 << 3;
+    pub(super) const HAS_DESIRED: u8 = 1 << 4;
+    pub(super) const HAS_MAX: u8 = 1 << 5;
+}
+
+impl ReplicaSet {
+    pub(super) fn intern(
+        texts: &mut Interner,
+        rs: &wire::ReplicaSet,
+    ) -> Result<Self, RefusalReason> {
+        let status = &rs.status;
+        let revision = Annotation::new(rs.revision);
+        let failure = Condition::new(status.replica_failure.as_ref());
+        let (desired, max) = (rs.desired_replicas.as_i32(), rs.max_replicas.as_i32());
+        let mut record = Self {
+            template: Packed128::new(rs.template.to_bits()),
+            revision: revision.number,
+            revision_state: revision.state,
+            failure_reason: failure.reason,
+            failure_transition: failure.last_transition,
+            failure_status: failure.status,
+            generation: Generation::new(rs.meta.generation),
+            observed_generation: Generation::new(status.observed_generation),
+            created: Seconds::new(rs.meta.creation),
+            replicas: rs.replicas,
+            min_ready_seconds: rs.min_ready_seconds,
+            status_replicas: status.replicas,
+            fully_labeled_replicas: status.fully_labeled_replicas,
+            ready_replicas: status.ready_replicas,
+            available_replicas: status.available_replicas,
+            terminating_replicas: status.terminating_replicas.unwrap_or_default(),
+            desired_replicas: desired.unwrap_or_default(),
+            max_replicas: max.unwrap_or_default(),
+            flags: flags([
+                (flag::DELETING, rs.meta.deletion.is_some()),
+                (flag::FINALIZERS, rs.meta.has_finalizers),
+                (flag::OTHER_CONDITIONS, status.has_other_conditions),
+                (flag::HAS_TERMINATING, status.terminating_replicas.is_some()),
+                (flag::HAS_DESIRED, desired.is_some()),
+                (flag::HAS_MAX, max.is_some()),
+            ]),
+            ..Self::EMPTY
+        };
+        match record.intern_sets(texts, rs) {
+            Ok(()) => Ok(record),
+            Err(reason) => {
+                record.release(texts);
+                Err(reason)
+            }
+        }
+    }
+
+    fn intern_sets(
+        &mut self,
+        texts: &mut Interner,
+        rs: &wire::ReplicaSet,
+    ) -> Result<(), RefusalReason> {
+        self.labels = LabelSet::intern(texts, rs.meta.labels.as_slice()?)?;
+        self.template_labels = LabelSet::intern(texts, rs.template_labels.as_slice()?)?;
+        self.selector = StoredSelector::intern(texts, &rs.selector)?;
+        self.annotations = Annotations::intern(texts, &rs.annotations)?;
+        Ok(())
+    }
+
+    /// The digest of the pod template, its hash label left out.
+    pub const fn template(&self) -> Digest {
+        Digest::from_bits(self.template.get())
+    }
+
+    /// `deployment.kubernetes.io/revision`
+    pub const fn revision(&self) -> IntAnnotation {
+        Annotation { number: self.revision, state: self.revision_state }.get()
+    }
+
+    /// `deployment.kubernetes.io/desired-replicas`; `None` if absent or no number.
+    pub const fn desired_replicas(&self) -> Option<i32> {
+        if self.has(flag::HAS_DESIRED) { Some(self.desired_replicas) } else { None }
+    }
+
+    /// `deployment.kubernetes.io/max-replicas`; `None` if absent or no number.
+    pub const fn max_replicas(&self) -> Option<i32> {
+        if self.has(flag::HAS_MAX) { Some(self.max_replicas) } else { None }
+    }
+
+    /// The `ReplicaFailure` condition.
+    pub const fn replica_failure(&self) -> Condition {
+        Condition {
+            reason: self.failure_reason,
+            last_update: Seconds::NONE,
+            last_transition: self.failure_transition,
+            status: self.failure_status,
+        }
+    }
+
+    /// `metadata.generation`
+    pub const fn generation(&self) -> i64 {
+        self.generation.get()
+    }
+
+    /// `status.observedGeneration`
+    pub const fn observed_generation(&self) -> i64 {
+        self.observed_generation.get()
+    }
+
+    /// `status.terminatingReplicas`, if the server keeps it.
+    pub const fn terminating_replicas(&self) -> Option<i32> {
+        if self.has(flag::HAS_TERMINATING) { Some(self.terminating_replicas) } else { None }
+    }
+
+    /// Whether any finalizer is set.
+    pub const fn has_finalizers(&self) -> bool {
+        self.has(flag::FINALIZERS)
+    }
+
+    /// Whether the status has conditions of types unknown here.
+    pub const fn has_other_conditions(&self) -> bool {
+        self.has(flag::OTHER_CONDITIONS)
+    }
+
+    const fn has(&self, bit: u8) -> bool {
+        self.flags & bit != 0
+    }
+}
+
+fn flags<const N: usize>(bits: [(u8, bool); N]) -> u8 {
+    bits.into_iter().filter(|(_, set)| *set).fold(0, |flags, (bit, _)| flags | bit)
+}
+
+impl Record for ReplicaSet {
+    const EMPTY: Self = Self {
+        template: Packed128::new(0),
+        revision: Packed64::new(0),
+        failure_reason: Packed64::new(0),
+        failure_transition: Seconds::NONE,
+        generation: Generation::ZERO,
+        observed_generation: Generation::ZERO,
+        created: Seconds::NONE,
+        replicas: 0,
+        min_ready_seconds: 0,
+        status_replicas: 0,
+        fully_labeled_replicas: 0,
+        ready_replicas: 0,
+        available_replicas: 0,
+        terminating_replicas: 0,
+        desired_replicas: 0,
+        max_replicas: 0,
+        labels: LabelSet::EMPTY,
+        template_labels: LabelSet::EMPTY,
+        selector: StoredSelector::ABSENT,
+        annotations: Annotations::EMPTY,
+        revision_state: AnnotationState::Absent,
+        failure_status: Status::Absent,
+        flags: 0,
+    };
+    const SPLIT_NAMES: bool = false;
+
+    fn labels(&self) -> LabelSet {
+        self.labels
+    }
+
+    fn is_deleting(&self) -> bool {
+        self.has(flag::DELETING)
+    }
+
+    fn release(&self, texts: &mut Interner) {
+        self.labels.release(texts);
+        self.template_labels.release(texts);
+        self.selector.release(texts);
+        self.annotations.release(texts);
+    }
+}
