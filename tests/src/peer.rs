@@ -7,7 +7,7 @@
 //! | `/turn-then-close` | the same, then the connection is closed, as announced |
 //! | `/turn-then-leave` | the same, then the connection is closed without notice |
 //! | `/count` | how many bytes the request's body had |
-//! | `/stream?bytes=&chunk=&fixed=&then=` | a patterned body, see [`Then`] for its end |
+//! | `/stream?bytes=&chunk=&fixed=&then=` | a patterned body that ends as told |
 //! | `/huge-head?bytes=` | a head of that size |
 //! | `/mute`, `/not-http` | no answer; an answer that is not HTTP |
 //! | `/reset-after?bytes=` | the connection is reset after so much of the request's body |
@@ -342,6 +342,10 @@ impl<'s> Conversation<'s> {
         let step = call.number("chunk").max(1);
         let then = Then::parse(call.query("then"));
         let fixed = call.number("fixed") == 1;
+        if call.query("then") == "refuse" {
+            let head = HEAD.replace("200 OK", "404 Not Found");
+            return write!(self.writer, "{head}Content-Length: 2\r\n\r\nno");
+        }
         let bytes: Vec<u8> = (0..total).map(pattern).collect();
         if fixed {
             write!(self.writer, "{HEAD}Content-Length: {total}\r\n\r\n")?;

@@ -13,6 +13,9 @@ pub(crate) const SMALLEST_TARGET: &str = "thumbv6m-none-eabi";
 /// Crates that must build for any microcontroller.
 pub(crate) const NO_STD_CRATES: [&str; 2] = ["picokube-core", "picokube-driver"];
 
+/// Makes cargo act on all that is for a PC.
+pub(crate) const ON_A_PC: [&str; 3] = ["--workspace", "--exclude", crate::firmware::PACKAGE];
+
 /// The folder that holds the workspace's `Cargo.toml`.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -38,7 +38,7 @@ pub struct Patience {
     pub response: Duration,
     /// Between any two pieces of a response.
     pub silence: Duration,
-    /// Between attempts to connect after a failure.
+    /// Between a failure and the next attempt.
     pub backoff: Policy,
 }
 
@@ -86,8 +86,8 @@ impl<const RX: usize, const TX: usize> Buffers<RX, TX> {
     }
 }
 
-/// One connection to one server: opened by the first request that needs it, kept alive, closed by
-/// any [`Error`], and opened again, after a delay that grows with every failure in a row.
+/// One connection to one server: opened by the first request that needs it, kept alive, and closed
+/// by any [`Error`]. The exchange after a failure first waits, longer with every failure in a row.
 ///
 /// A read that was given up half-way would break the framing of the response, so a time-out always
 /// costs the connection: there is nothing to clean up afterwards.
@@ -99,7 +99,7 @@ pub struct Connection<'a, N: TcpConnect + 'a> {
     tx: &'a mut [u8],
     open: Option<N::Connection<'a>>,
     backoff: Backoff,
-    connect_not_before: Option<Instant>,
+    not_before: Option<Instant>,
     random: Random,
 }
 
@@ -120,7 +120,7 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
             tx: &mut buffers.tx,
             open: None,
             backoff: Backoff::new(patience.backoff),
-            connect_not_before: None,
+            not_before: None,
             random: Random::new(seed),
         }
     }
@@ -138,6 +138,9 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
         request: &Request<'_>,
         receiver: &mut impl Receiver,
     ) -> Result<(), Error> {
+        if let Some(time) = self.not_before.take() {
+            Timer::at(time).await;
+        }
         let mut watched = Watched { receiver, head_seen: false };
         if let Some(kept) = self.open.take() {
             match self.exchange_on(kept, request, &mut watched).await {
@@ -158,23 +161,25 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
     fn settle(&mut self, result: Result<(), Error>) -> Result<(), Error> {
         match result {
             Ok(()) => self.backoff.reset(),
-            Err(_) => self.delay_next_connect(),
+            Err(_) => {
+                let now = Instant::now();
+                self.not_before = Some(now + next_delay(&mut self.backoff, now, &mut self.random));
+            }
         }
         result
     }
 
-    /// Makes the next attempt to connect wait for the next back-off delay.
-    pub(crate) fn delay_next_connect(&mut self) {
-        let now = Instant::now();
-        let since_start = picokube_core::time::Instant::from_micros(now.as_micros());
-        let delay = self.backoff.next(since_start, self.random.next());
-        self.connect_not_before = Some(now + Duration::from_micros(delay.as_micros()));
+    /// Waits for the next delay of a back-off sequence of the caller's.
+    pub(crate) async fn wait(&mut self, backoff: &mut Backoff) {
+        Timer::after(next_delay(backoff, Instant::now(), &mut self.random)).await;
+    }
+
+    /// The policy by which this connection tries again.
+    pub(crate) fn policy(&self) -> Policy {
+        self.patience.backoff
     }
 
     async fn connect(&mut self) -> Result<N::Connection<'a>, Error> {
-        if let Some(time) = self.connect_not_before.take() {
-            Timer::at(time).await;
-        }
         match with_timeout(self.patience.connect, self.network.connect(self.server.address)).await {
             Ok(Ok(open)) => Ok(open),
             Ok(Err(error)) => Err(Error::connecting(error.kind())),
@@ -233,6 +238,11 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
         }
         Ok(())
     }
+}
+
+fn next_delay(backoff: &mut Backoff, now: Instant, random: &mut Random) -> Duration {
+    let now = picokube_core::time::Instant::from_micros(now.as_micros());
+    Duration::from_micros(backoff.next(now, random.next()).as_micros())
 }
 
 /// Notes whether the response had begun when an exchange failed.

@@ -4,6 +4,7 @@ use core::ops::ControlFlow;
 
 use embedded_nal_async::TcpConnect;
 use heapless::String;
+use picokube_core::backoff::Backoff;
 
 use crate::{Connection, Error, Head, Method, Receiver, Request};
 
@@ -20,41 +21,46 @@ pub trait Follower: Receiver {
 
 /// Follows a stream until the follower has had enough.
 ///
-/// A stream that the server ends in an orderly way is opened again at once. One that breaks, or
-/// that ends without having brought anything, is opened again after a back-off delay.
+/// A stream that the server ends in an orderly way is opened again at once. After one that broke,
+/// was refused, or ended without having brought anything, there is a back-off delay first.
 pub async fn follow<'a, N: TcpConnect + 'a, F: Follower>(
     connection: &mut Connection<'a, N>,
     follower: &mut F,
 ) {
+    // Of answers that lead to nothing; failures of the connection are its own business.
+    let mut backoff = Backoff::new(connection.policy());
     let mut target = String::new();
     loop {
         target.clear();
         follower.target(&mut target);
         let request = Request { method: Method::GET, target: &target, headers: &[], body: &[] };
-        let mut counted = Counted { follower, pieces: 0 };
-        let how = connection.exchange(&request, &mut counted).await;
-        if how.is_ok() && counted.pieces == 0 {
-            connection.delay_next_connect();
-        }
+        let mut judged = Judged { follower, accepted: false, brought_something: false };
+        let how = connection.exchange(&request, &mut judged).await;
+        let useless = !(judged.accepted && judged.brought_something);
         if follower.ended(how).is_break() {
             return;
+        }
+        if how.is_ok() && useless {
+            connection.wait(&mut backoff).await;
         }
     }
 }
 
-/// Tells a stream that brought something from one that did not.
-struct Counted<'f, F> {
+/// Tells a stream that was worth opening from one that was not.
+struct Judged<'f, F> {
     follower: &'f mut F,
-    pieces: usize,
+    accepted: bool,
+    brought_something: bool,
 }
 
-impl<F: Follower> Receiver for Counted<'_, F> {
+impl<F: Follower> Receiver for Judged<'_, F> {
     fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
+        self.accepted = head.status == 200;
         self.follower.head(head)
     }
 
     fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
-        self.pieces = self.pieces.saturating_add(1);
+        self.brought_something = true;
         self.follower.body(bytes)
     }
 }

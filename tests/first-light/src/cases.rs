@@ -4,6 +4,7 @@ use core::fmt::Write;
 use core::pin::pin;
 
 use embassy_futures::join::{join, join4};
+use embassy_time::Instant;
 use embedded_nal_async::TcpConnect;
 use heapless::String;
 use picokube_driver::{Connection, Error, Method, Request, follow};
@@ -45,6 +46,7 @@ cases! {
     idle_close_is_reported_to_a_post
     connection_close_is_honoured
     streams_that_end_badly_are_opened_again
+    refused_streams_are_not_hammered
     truncated_fixed_length_answer
     server_killed_in_the_middle_of_streams
     huge_head
@@ -219,6 +221,24 @@ async fn streams_that_end_badly_are_opened_again<N: TcpConnect>(
     let malformed = Err(Error::Malformed);
     let wanted = [Ok(()), truncated, truncated, reset, malformed, Ok(()), Ok(())];
     expect("ends", ends.seen.as_slice(), &wanted[..])
+}
+
+/// A server that says no, or nothing, to a stream is asked again ever more slowly.
+async fn refused_streams_are_not_hammered<N: TcpConnect>(
+    bench: &mut Bench<'_, N>,
+) -> Result<(), Failure> {
+    for plan in [["refuse"; 4], ["nothing"; 4]] {
+        let start = Instant::now();
+        let mut ends = Ends::new(0, &plan);
+        follow(&mut requests(bench), &mut ends).await;
+        expect("ends", ends.seen.as_slice(), &[Ok(()); 4])?;
+        // Three delays lie between four attempts, each at least as long as the policy says.
+        let least = 50 + 100 + 200;
+        if start.elapsed().as_millis() < least {
+            return Err(failure(format_args!("{plan:?}: asked again without delay")));
+        }
+    }
+    Ok(())
 }
 
 /// Fewer bytes than `Content-Length` promised.

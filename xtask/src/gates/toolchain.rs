@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::process;
 use crate::setup::embedded_cargo;
-use crate::workspace::FIRMWARE_TARGET;
+use crate::workspace::{FIRMWARE_TARGET, ON_A_PC};
 
 pub(super) fn fmt(root: &Path) -> Result<String> {
     process::run(cargo(root, "fmt").args(["--all", "--check"]))?;
@@ -16,7 +16,8 @@ pub(super) fn fmt(root: &Path) -> Result<String> {
 
 pub(super) fn clippy(root: &Path) -> Result<String> {
     let mut cargo = cargo(root, "clippy");
-    process::run(cargo.args(["--quiet", "--all-targets", "--", "--deny", "warnings"]))?;
+    cargo.args(["--quiet", "--all-targets"]).args(ON_A_PC);
+    process::run(cargo.args(["--", "--deny", "warnings"]))?;
     Ok("no warnings on this machine's target".to_owned())
 }
 
@@ -31,7 +32,8 @@ pub(super) fn clippy_bare_metal(root: &Path, package: &str) -> Result<String> {
 pub(super) fn doc(root: &Path) -> Result<String> {
     let mut cargo = cargo(root, "doc");
     cargo.env("RUSTDOCFLAGS", "--deny warnings");
-    process::run(cargo.args(["--quiet", "--no-deps", "--document-private-items"]))?;
+    cargo.args(["--quiet", "--no-deps", "--document-private-items"]).args(ON_A_PC);
+    process::run(&mut cargo)?;
     Ok("all documentation builds, and its links lead somewhere".to_owned())
 }
 
