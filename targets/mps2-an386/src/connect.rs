@@ -49,8 +49,9 @@ pub(crate) async fn run(spawner: Spawner, network: &'static Network, server: Soc
 
     let mut requests = Connection::new(network, server, PATIENCE, REQUESTS.take(), seed);
     introduce(&mut requests).await;
-    for (path, buffers) in WATCHED.into_iter().zip(WATCHES.take()) {
-        let connection = Connection::new(network, server, PATIENCE, buffers, seed);
+    for ((path, buffers), n) in WATCHED.into_iter().zip(WATCHES.take()).zip(1..) {
+        // Different seeds: what has failed together must not come back all at once.
+        let connection = Connection::new(network, server, PATIENCE, buffers, seed ^ n);
         match watch(connection, path) {
             Ok(task) => spawner.spawn(task),
             Err(_) => defmt::panic!("there are as many watch tasks as watches"),
