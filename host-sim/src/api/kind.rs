@@ -1,6 +1,7 @@
 //! What a served kind is: one small descriptor each. The table itself is in `kinds.rs`.
 
 pub use super::kinds::ALL;
+use super::selector::FieldLabel;
 
 /// Everything the generic machinery needs to know about a kind.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub struct Kind {
     pub create_on_update: bool,
     /// Whether an update without a resourceVersion is taken as unconditional.
     pub unconditional_update: bool,
+    /// What it can be selected by, besides name and namespace.
+    pub field_labels: &'static [FieldLabel],
 }
 
 /// Where the objects of a kind are kept.

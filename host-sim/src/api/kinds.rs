@@ -1,5 +1,6 @@
 //! The table of served kinds. Adding a kind is an entry here plus its defaults and validation.
 
+use super::field_labels;
 use super::kind::{Generation, Kind, NameRule, Storage, Subresource};
 
 const FULL: &[&str] =
@@ -22,8 +23,14 @@ pub static ALL: &[Kind] = &[
         short_names: &["cm"],
         ..core("ConfigMap", "ConfigMapList", "configmaps")
     },
-    Kind { singular: "event", short_names: &["ev"], ..core("Event", "EventList", "events") },
     Kind {
+        field_labels: field_labels::CORE_EVENT,
+        singular: "event",
+        short_names: &["ev"],
+        ..core("Event", "EventList", "events")
+    },
+    Kind {
+        field_labels: field_labels::NAMESPACE,
         singular: "namespace",
         short_names: &["ns"],
         namespaced: false,
@@ -43,6 +50,7 @@ pub static ALL: &[Kind] = &[
         ..core("Namespace", "NamespaceList", "namespaces")
     },
     Kind {
+        field_labels: field_labels::NODE,
         singular: "node",
         short_names: &["no"],
         namespaced: false,
@@ -56,6 +64,7 @@ pub static ALL: &[Kind] = &[
         ..core("PersistentVolumeClaim", "PersistentVolumeClaimList", "persistentvolumeclaims")
     },
     Kind {
+        field_labels: field_labels::POD,
         singular: "pod",
         short_names: &["po"],
         categories: ALL_CATEGORY,
@@ -87,13 +96,18 @@ pub static ALL: &[Kind] = &[
         subresources: &[status("", "v1", "ResourceQuota")],
         ..core("ResourceQuota", "ResourceQuotaList", "resourcequotas")
     },
-    Kind { singular: "secret", ..core("Secret", "SecretList", "secrets") },
+    Kind {
+        field_labels: field_labels::SECRET,
+        singular: "secret",
+        ..core("Secret", "SecretList", "secrets")
+    },
     Kind {
         singular: "serviceaccount",
         short_names: &["sa"],
         ..core("ServiceAccount", "ServiceAccountList", "serviceaccounts")
     },
     Kind {
+        field_labels: field_labels::SERVICE,
         singular: "service",
         short_names: &["svc"],
         categories: ALL_CATEGORY,
@@ -122,6 +136,7 @@ pub static ALL: &[Kind] = &[
         ..apps("Deployment", "DeploymentList", "deployments")
     },
     Kind {
+        field_labels: field_labels::REPLICA_SET,
         singular: "replicaset",
         short_names: &["rs"],
         categories: ALL_CATEGORY,
@@ -187,6 +202,7 @@ pub static ALL: &[Kind] = &[
         ..autoscaler("v1")
     },
     Kind {
+        field_labels: field_labels::JOB,
         singular: "job",
         categories: ALL_CATEGORY,
         generation: Generation::Spec,
@@ -200,6 +216,7 @@ pub static ALL: &[Kind] = &[
         ..entry("coordination.k8s.io", "v1", "Lease", "LeaseList", "leases")
     },
     Kind {
+        field_labels: field_labels::EVENT,
         singular: "event",
         short_names: &["ev"],
         storage: Storage::SharedWith { group: "", version: "v1" },
@@ -263,5 +280,6 @@ const fn entry(
         graceful_deletion: false,
         create_on_update: false,
         unconditional_update: true,
+        field_labels: &[],
     }
 }

@@ -4,10 +4,19 @@
 //! arguments. Objects are [`serde_json::Value`]s. Read [`kind`] first (what is served), then [`status`]
 //! (how anything is refused).
 
+pub mod body;
+pub mod conform;
 pub mod field;
+mod field_labels;
 pub mod kind;
 mod kinds;
+pub mod names;
+pub mod quantity;
+pub mod schema;
+pub mod selector;
 pub mod status;
+#[cfg(test)]
+mod testing;
 
 pub use field::{FieldErrors, Path};
 pub use kind::Kind;

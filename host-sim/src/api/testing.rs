@@ -1,0 +1,123 @@
+//! Generators for property tests.
+
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Field names that mean something somewhere, so that random values reach deep code.
+const NAMES: &[&str] = &[
+    "apiVersion",
+    "kind",
+    "metadata",
+    "spec",
+    "status",
+    "name",
+    "namespace",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "uid",
+    "generateName",
+    "resourceVersion",
+    "replicas",
+    "selector",
+    "matchLabels",
+    "matchExpressions",
+    "key",
+    "operator",
+    "values",
+    "template",
+    "containers",
+    "initContainers",
+    "image",
+    "ports",
+    "containerPort",
+    "protocol",
+    "env",
+    "value",
+    "valueFrom",
+    "resources",
+    "limits",
+    "requests",
+    "cpu",
+    "memory",
+    "volumes",
+    "volumeMounts",
+    "mountPath",
+    "strategy",
+    "type",
+    "rollingUpdate",
+    "maxSurge",
+    "maxUnavailable",
+    "updateStrategy",
+    "volumeClaimTemplates",
+    "conditions",
+    "phase",
+    "hard",
+    "used",
+    "pods",
+    "data",
+    "stringData",
+    "managedFields",
+    "manager",
+    "operation",
+    "fieldsV1",
+    "f:spec",
+    "k:{}",
+    "$patch",
+    "$retainKeys",
+    "$setElementOrder/containers",
+    "$deleteFromPrimitiveList/finalizers",
+    "op",
+    "path",
+    "from",
+    "livenessProbe",
+    "httpGet",
+    "port",
+    "tolerations",
+    "effect",
+    "containerStatuses",
+    "state",
+    "waiting",
+    "reason",
+    "ready",
+    "restartCount",
+    "minReplicas",
+    "deletionTimestamp",
+    "creationTimestamp",
+    "progressDeadlineSeconds",
+    "minReadySeconds",
+];
+
+/// Any JSON value, with a liking for Kubernetes' field names.
+pub(super) fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        prop_oneof![Just(0i64), Just(1), Just(-1), any::<i64>()].prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        prop_oneof![
+            Just(String::new()),
+            "[a-z]{1,8}",
+            Just("delete".to_owned()),
+            Just("replace".to_owned()),
+            Just("25%".to_owned()),
+            Just("100m".to_owned()),
+            Just("2026-01-02T03:04:05Z".to_owned()),
+            Just("/spec/containers/0".to_owned()),
+            "\\PC{0,12}",
+        ]
+        .prop_map(Value::from),
+    ];
+    leaf.prop_recursive(6, 64, 6, |inner| {
+        let key = prop_oneof![
+            9 => prop::sample::select(NAMES).prop_map(str::to_owned),
+            1 => "\\PC{0,6}",
+        ];
+        prop_oneof![
+            1 => vec(inner.clone(), 0..4).prop_map(Value::from),
+            3 => btree_map(key, inner, 0..6).prop_map(|map| json!(map)),
+        ]
+    })
+}
