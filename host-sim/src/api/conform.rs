@@ -31,6 +31,11 @@ pub fn conform(ty: &ObjectType, value: &mut Value) -> Result<Vec<String>, String
     }
 }
 
+/// The zero value of a type as Go writes it; `None` for types whose zero is not written.
+pub(super) fn zero(ty: &Type) -> Option<Value> {
+    zero_of(ty)
+}
+
 struct Walk {
     unknown: Vec<String>,
     error: Option<String>,

@@ -196,6 +196,12 @@ impl FieldErrors {
         self.push(Problem::Invalid, at, Some(value.into()), detail);
     }
 
+    /// The value is malformed; it is shown as it stands, without quotes.
+    pub(super) fn push_shown(&mut self, at: &Path, shown: &str, detail: &str) {
+        let detail = format!("{shown}: {detail}");
+        self.push(Problem::Invalid, at, None, &detail);
+    }
+
     /// The field must be given.
     pub fn required(&mut self, at: &Path, detail: &str) {
         self.push(Problem::Required, at, None, detail);
@@ -322,7 +328,8 @@ mod tests {
             [
                 "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
                 "spec.containers: Required value",
-                "spec.dnsPolicy: Unsupported value: \"x\": supported values: \"ClusterFirst\", \"Default\"",
+                "spec.dnsPolicy: Unsupported value: \"x\": supported values: \"ClusterFirst\", \
+                 \"Default\"",
                 "spec: Forbidden: no",
                 "spec.containers[1].name: Duplicate value: \"a\"",
                 "metadata.annotations: Too long: may not be more than 262144 bytes",

@@ -1,6 +1,7 @@
 //! What a served kind is: one small descriptor each. The table itself is in `kinds.rs`.
 
 pub use super::kinds::ALL;
+use super::rules::Rules;
 use super::selector::FieldLabel;
 
 /// Everything the generic machinery needs to know about a kind.
@@ -42,6 +43,8 @@ pub struct Kind {
     pub unconditional_update: bool,
     /// What it can be selected by, besides name and namespace.
     pub field_labels: &'static [FieldLabel],
+    /// What is special when its objects are written.
+    pub rules: Rules,
 }
 
 /// Where the objects of a kind are kept.
@@ -123,6 +126,11 @@ impl Kind {
     /// Whether the resource has a verb.
     pub fn allows(&self, verb: &str) -> bool {
         self.verbs.contains(&verb)
+    }
+
+    /// Whether its status is written through a subresource of its own.
+    pub fn has_status(&self) -> bool {
+        self.subresource("status").is_some()
     }
 
     /// The subresource of that name.

@@ -1,7 +1,8 @@
 //! The table of served kinds. Adding a kind is an entry here plus its defaults and validation.
 
-use super::field_labels;
 use super::kind::{Generation, Kind, NameRule, Storage, Subresource};
+use super::rules::{Rules, StatusMetadata};
+use super::{defaults, field_labels, strategy, validation};
 
 const FULL: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
@@ -21,12 +22,18 @@ pub static ALL: &[Kind] = &[
     Kind {
         singular: "configmap",
         short_names: &["cm"],
+        rules: Rules {
+            validate: validation::config_map,
+            validate_update: validation::config_map_update,
+            ..PLAIN
+        },
         ..core("ConfigMap", "ConfigMapList", "configmaps")
     },
     Kind {
         field_labels: field_labels::CORE_EVENT,
         singular: "event",
         short_names: &["ev"],
+        rules: Rules { validate: validation::event, ..PLAIN },
         ..core("Event", "EventList", "events")
     },
     Kind {
@@ -47,6 +54,13 @@ pub static ALL: &[Kind] = &[
             },
             status("", "v1", "Namespace"),
         ],
+        rules: Rules {
+            defaults: defaults::namespace,
+            prepare_create: strategy::namespace_create,
+            prepare_update: strategy::namespace_update,
+            validate: validation::namespace,
+            ..PLAIN
+        },
         ..core("Namespace", "NamespaceList", "namespaces")
     },
     Kind {
@@ -55,12 +69,20 @@ pub static ALL: &[Kind] = &[
         short_names: &["no"],
         namespaced: false,
         subresources: &[status("", "v1", "Node")],
+        rules: Rules { status_on_create: true, ..PLAIN },
         ..core("Node", "NodeList", "nodes")
     },
     Kind {
         singular: "persistentvolumeclaim",
         short_names: &["pvc"],
         subresources: &[status("", "v1", "PersistentVolumeClaim")],
+        rules: Rules {
+            defaults: defaults::persistent_volume_claim,
+            prepare_create: strategy::claim_create,
+            validate: validation::persistent_volume_claim,
+            validate_update: validation::persistent_volume_claim_update,
+            ..PLAIN
+        },
         ..core("PersistentVolumeClaim", "PersistentVolumeClaimList", "persistentvolumeclaims")
     },
     Kind {
@@ -88,17 +110,34 @@ pub static ALL: &[Kind] = &[
             Subresource { name: "log", group: "", version: "v1", kind: "Pod", verbs: &["get"] },
             status("", "v1", "Pod"),
         ],
+        rules: Rules {
+            defaults: defaults::pod,
+            prepare_create: strategy::pod_create,
+            prepare_update: strategy::pod_update,
+            status_metadata: StatusMetadata::NotOwners,
+            validate: validation::pod,
+            validate_update: validation::pod_update,
+            validate_status: validation::pod_status,
+            ..PLAIN
+        },
         ..core("Pod", "PodList", "pods")
     },
     Kind {
         singular: "resourcequota",
         short_names: &["quota"],
         subresources: &[status("", "v1", "ResourceQuota")],
+        rules: Rules { validate: validation::resource_quota, ..PLAIN },
         ..core("ResourceQuota", "ResourceQuotaList", "resourcequotas")
     },
     Kind {
         field_labels: field_labels::SECRET,
         singular: "secret",
+        rules: Rules {
+            defaults: defaults::secret,
+            validate: validation::secret,
+            validate_update: validation::secret_update,
+            ..PLAIN
+        },
         ..core("Secret", "SecretList", "secrets")
     },
     Kind {
@@ -113,10 +152,22 @@ pub static ALL: &[Kind] = &[
         categories: ALL_CATEGORY,
         name_rule: NameRule::Rfc1035Label,
         subresources: &[status("", "v1", "Service")],
+        rules: Rules {
+            defaults: defaults::service,
+            prepare_update: strategy::service_update,
+            validate: validation::service,
+            validate_update: validation::service_update,
+            ..PLAIN
+        },
         ..core("Service", "ServiceList", "services")
     },
     Kind {
         singular: "controllerrevision",
+        rules: Rules {
+            validate: validation::controller_revision,
+            validate_update: validation::controller_revision_update,
+            ..PLAIN
+        },
         ..apps("ControllerRevision", "ControllerRevisionList", "controllerrevisions")
     },
     Kind {
@@ -125,6 +176,14 @@ pub static ALL: &[Kind] = &[
         categories: ALL_CATEGORY,
         generation: Generation::Spec,
         subresources: &[status("apps", "v1", "DaemonSet")],
+        rules: Rules {
+            defaults: defaults::daemon_set,
+            prepare_create: strategy::daemon_set_create,
+            prepare_update: strategy::daemon_set_update,
+            validate: validation::daemon_set,
+            validate_update: validation::daemon_set_update,
+            ..PLAIN
+        },
         ..apps("DaemonSet", "DaemonSetList", "daemonsets")
     },
     Kind {
@@ -133,6 +192,14 @@ pub static ALL: &[Kind] = &[
         categories: ALL_CATEGORY,
         generation: Generation::SpecOrAnnotations,
         subresources: &[SCALE, status("apps", "v1", "Deployment")],
+        rules: Rules {
+            defaults: defaults::deployment,
+            status_metadata: StatusMetadata::NotLabels,
+            validate: validation::deployment,
+            validate_update: validation::deployment_update,
+            validate_status: validation::deployment_status,
+            ..PLAIN
+        },
         ..apps("Deployment", "DeploymentList", "deployments")
     },
     Kind {
@@ -142,6 +209,13 @@ pub static ALL: &[Kind] = &[
         categories: ALL_CATEGORY,
         generation: Generation::Spec,
         subresources: &[SCALE, status("apps", "v1", "ReplicaSet")],
+        rules: Rules {
+            defaults: defaults::replica_set,
+            validate: validation::replica_set,
+            validate_update: validation::replica_set_update,
+            validate_status: validation::replica_set_status,
+            ..PLAIN
+        },
         ..apps("ReplicaSet", "ReplicaSetList", "replicasets")
     },
     Kind {
@@ -151,6 +225,13 @@ pub static ALL: &[Kind] = &[
         generation: Generation::Spec,
         name_rule: NameRule::Label,
         subresources: &[SCALE, status("apps", "v1", "StatefulSet")],
+        rules: Rules {
+            defaults: defaults::stateful_set,
+            validate: validation::stateful_set,
+            validate_update: validation::stateful_set_update,
+            validate_status: validation::stateful_set_status,
+            ..PLAIN
+        },
         ..apps("StatefulSet", "StatefulSetList", "statefulsets")
     },
     Kind {
@@ -191,6 +272,11 @@ pub static ALL: &[Kind] = &[
         short_names: &["hpa"],
         categories: ALL_CATEGORY,
         subresources: &[status("autoscaling", "v2", "HorizontalPodAutoscaler")],
+        rules: Rules {
+            defaults: defaults::horizontal_pod_autoscaler,
+            validate: validation::horizontal_pod_autoscaler,
+            ..PLAIN
+        },
         ..autoscaler("v2")
     },
     Kind {
@@ -199,6 +285,11 @@ pub static ALL: &[Kind] = &[
         categories: ALL_CATEGORY,
         storage: Storage::SharedWith { group: "autoscaling", version: "v2" },
         subresources: &[status("autoscaling", "v1", "HorizontalPodAutoscaler")],
+        rules: Rules {
+            defaults: defaults::horizontal_pod_autoscaler_v1,
+            validate: validation::horizontal_pod_autoscaler,
+            ..PLAIN
+        },
         ..autoscaler("v1")
     },
     Kind {
@@ -207,12 +298,20 @@ pub static ALL: &[Kind] = &[
         categories: ALL_CATEGORY,
         generation: Generation::Spec,
         subresources: &[status("batch", "v1", "Job")],
+        rules: Rules {
+            defaults: defaults::job,
+            prepare_create: strategy::job_create,
+            validate: validation::job,
+            validate_update: validation::job_update,
+            ..PLAIN
+        },
         ..entry("batch", "v1", "Job", "JobList", "jobs")
     },
     Kind {
         singular: "lease",
         create_on_update: true,
         unconditional_update: false,
+        rules: Rules { validate: validation::lease, ..PLAIN },
         ..entry("coordination.k8s.io", "v1", "Lease", "LeaseList", "leases")
     },
     Kind {
@@ -254,6 +353,18 @@ const fn autoscaler(version: &'static str) -> Kind {
     )
 }
 
+/// Nothing special.
+const PLAIN: Rules = Rules {
+    defaults: defaults::none,
+    prepare_create: strategy::nothing_on_create,
+    prepare_update: strategy::nothing_on_update,
+    status_metadata: StatusMetadata::Everything,
+    validate: validation::nothing,
+    validate_update: validation::nothing_on_update,
+    validate_status: validation::nothing_on_update,
+    status_on_create: false,
+};
+
 /// An ordinary namespaced kind; the table overrides what is special.
 const fn entry(
     group: &'static str,
@@ -281,5 +392,6 @@ const fn entry(
         create_on_update: false,
         unconditional_update: true,
         field_labels: &[],
+        rules: PLAIN,
     }
 }

@@ -6,17 +6,25 @@
 
 pub mod body;
 pub mod conform;
+pub mod decode;
+mod defaults;
 pub mod field;
 mod field_labels;
 pub mod kind;
 mod kinds;
+pub mod lifecycle;
 pub mod names;
+pub mod object;
+pub mod qos;
 pub mod quantity;
+pub mod rules;
 pub mod schema;
 pub mod selector;
 pub mod status;
+mod strategy;
 #[cfg(test)]
 mod testing;
+mod validation;
 
 pub use field::{FieldErrors, Path};
 pub use kind::Kind;

@@ -135,7 +135,7 @@ pub struct Status {
     /// What happened, for people.
     pub message: String,
     /// What it is about; absent where upstream sends none.
-    pub details: Option<Details>,
+    pub details: Option<Box<Details>>,
     /// A token with which an expired list can be continued, inconsistently.
     pub continue_token: Option<String>,
 }
@@ -412,7 +412,7 @@ impl Status {
     }
 
     fn with(reason: Reason, message: impl Into<String>, details: Details) -> Self {
-        Self { details: Some(details), ..Self::plain(reason, message) }
+        Self { details: Some(Box::new(details)), ..Self::plain(reason, message) }
     }
 }
 

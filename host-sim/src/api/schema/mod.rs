@@ -1,8 +1,8 @@
 //! The types of the Kubernetes API as data: fields, types, merge keys, list types, protobuf numbers.
 //!
 //! `types.json` and `docs.json` are extracted from the upstream Go types by `extract.py`.
-//! Everything that depends on the shape of objects is driven by this one table: decoding, unknown fields, strategic merge patch,
-//! server-side apply, OpenAPI and protobuf bodies.
+//! Everything that depends on the shape of objects is driven by this one table: decoding,
+//! unknown fields, strategic merge patch, server-side apply, OpenAPI and protobuf bodies.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;

@@ -457,7 +457,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_taken_without_panic(text in "[a-z(),!=<> ]{0,30}|\\PC{0,20}", labels in any_json()) {
+        fn any_text_is_taken_without_panic(text in "[a-z(),!=<> \
+         ]{0,30}|\\PC{0,20}", labels in any_json()) {
             if let Ok(selector) = LabelSelector::parse(&text) {
                 selector.matches(&labels);
                 prop_assert_eq!(LabelSelector::parse(&selector.to_string()), Ok(selector));

@@ -1,0 +1,146 @@
+//! What of a workload may change, and what its status may say.
+
+use serde_json::Value;
+
+use super::IMMUTABLE;
+use super::numbers::NOT_NEGATIVE;
+use crate::api::field::{FieldErrors, Path};
+use crate::api::object::{at, int};
+
+const STATEFUL_SET_SPEC: &str = "updates to statefulset spec for fields other than 'replicas', \
+    'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', \
+    'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+
+/// The fields of a StatefulSet's spec that may change.
+const STATEFUL_SET_CHANGEABLE: [&str; 7] = [
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+];
+
+pub(in crate::api) fn deployment_update(new: &Value, old: &Value, errors: &mut FieldErrors) {
+    selector_is_immutable(new, old, errors);
+}
+
+pub(in crate::api) fn replica_set_update(new: &Value, old: &Value, errors: &mut FieldErrors) {
+    selector_is_immutable(new, old, errors);
+}
+
+pub(in crate::api) fn daemon_set_update(new: &Value, old: &Value, errors: &mut FieldErrors) {
+    selector_is_immutable(new, old, errors);
+}
+
+pub(in crate::api) fn stateful_set_update(new: &Value, old: &Value, errors: &mut FieldErrors) {
+    let fixed = |object: &Value| {
+        let mut spec = at(object, &["spec"]).clone();
+        if let Value::Object(fields) = &mut spec {
+            fields.retain(|name, _| !STATEFUL_SET_CHANGEABLE.contains(&name.as_str()));
+        }
+        spec
+    };
+    if fixed(new) != fixed(old) {
+        errors.forbidden(&Path::new("spec"), STATEFUL_SET_SPEC);
+    }
+}
+
+fn selector_is_immutable(new: &Value, old: &Value, errors: &mut FieldErrors) {
+    let (new, old) = (at(new, &["spec", "selector"]), at(old, &["spec", "selector"]));
+    if new != old {
+        errors.invalid(&Path::new("spec").child("selector"), new.clone(), IMMUTABLE);
+    }
+}
+
+pub(in crate::api) fn deployment_status(new: &Value, old: &Value, errors: &mut FieldErrors) {
+    let counts = Counts::of(new, errors);
+    counts.check(
+        &["replicas", "updatedReplicas", "readyReplicas", "availableReplicas"],
+        &["updatedReplicas", "readyReplicas", "availableReplicas"],
+        errors,
+    );
+    counts.check_optional("unavailableReplicas", errors);
+    counts.check_optional("terminatingReplicas", errors);
+    collisions_only_grow(new, old, errors);
+}
+
+pub(in crate::api) fn replica_set_status(new: &Value, _: &Value, errors: &mut FieldErrors) {
+    let counts = Counts::of(new, errors);
+    counts.check(
+        &["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
+        &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
+        errors,
+    );
+    counts.check_optional("terminatingReplicas", errors);
+}
+
+pub(in crate::api) fn stateful_set_status(new: &Value, old: &Value, errors: &mut FieldErrors) {
+    let counts = Counts::of(new, errors);
+    let parts = ["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"];
+    let all =
+        ["replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"];
+    counts.check(&all, &parts, errors);
+    collisions_only_grow(new, old, errors);
+}
+
+/// The counts in a workload's status.
+struct Counts<'a> {
+    status: &'a Value,
+    here: Path,
+}
+
+impl<'a> Counts<'a> {
+    fn of(object: &'a Value, errors: &mut FieldErrors) -> Self {
+        let counts = Self { status: at(object, &["status"]), here: Path::new("status") };
+        counts.check_optional("observedGeneration", errors);
+        counts
+    }
+
+    fn get(&self, name: &str) -> i64 {
+        int(self.status, name).unwrap_or(0)
+    }
+
+    fn check_optional(&self, name: &str, errors: &mut FieldErrors) {
+        let count = self.get(name);
+        if count < 0 {
+            errors.invalid(&self.here.child(name), count, NOT_NEGATIVE);
+        }
+    }
+
+    /// No count is negative, no part is more than all, and what is available is ready.
+    fn check(&self, all: &[&str], parts: &[&str], errors: &mut FieldErrors) {
+        for name in all {
+            self.check_optional(name, errors);
+        }
+        for name in parts {
+            if self.get(name) > self.get("replicas") {
+                let detail = "cannot be greater than status.replicas";
+                errors.invalid(&self.here.child(name), self.get(name), detail);
+            }
+        }
+        if self.get("availableReplicas") > self.get("readyReplicas") {
+            let detail = "cannot be greater than readyReplicas";
+            let available = self.get("availableReplicas");
+            errors.invalid(&self.here.child("availableReplicas"), available, detail);
+        }
+    }
+}
+
+fn collisions_only_grow(new: &Value, old: &Value, errors: &mut FieldErrors) {
+    let count = |object| int(at(object, &["status"]), "collisionCount");
+    let here = Path::new("status").child("collisionCount");
+    if let Some(before) = count(old) {
+        match count(new) {
+            Some(after) if after < before => {
+                errors.invalid(&here, after, "cannot be decremented");
+            }
+            None => errors.invalid(&here, Value::Null, "cannot be decremented"),
+            Some(_) => {}
+        }
+    }
+    if let Some(negative) = count(new).filter(|n| *n < 0) {
+        errors.invalid(&here, negative, NOT_NEGATIVE);
+    }
+}
