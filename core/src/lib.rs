@@ -27,4 +27,5 @@ pub mod resources;
 pub mod store;
 pub mod text;
 pub mod time;
+pub mod watch;
 pub mod wire;

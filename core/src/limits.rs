@@ -30,6 +30,12 @@ pub const REVISION_HISTORY: usize = 128;
 /// Annotations of one object that are told apart; all are covered by one digest.
 pub const ANNOTATIONS: usize = 32;
 
+/// Longest `continue` token of a list that is followed; with a longer one the list is read whole.
+///
+/// A token is JSON in base64 that names the last object, so that it stays below 600 bytes.
+pub const CONTINUE: usize = 768;
+
+const _: () = assert!(CONTINUE > (NAMESPACE + NAME + 100) * 4 / 3);
 const _: () = assert!(LABEL_KEY == 317);
 const _: () = assert!(NAMESPACE <= NAME);
 const _: () = assert!(LABELS <= u8::MAX as usize && EXPRESSION_VALUES <= u8::MAX as usize);

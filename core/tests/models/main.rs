@@ -1,0 +1,11 @@
+//! The data structures of the core against plain models on std collections, by random operations
+//! from printed seeds.
+
+mod cluster;
+mod expectations;
+mod interner;
+mod queue;
+mod selectors;
+mod store;
+mod store_full;
+mod support;

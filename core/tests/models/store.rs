@@ -1,0 +1,312 @@
+//! The cache against plain maps, with room for everything.
+
+use std::collections::BTreeSet;
+
+use picokube_core::link::Slot;
+use picokube_core::store::{Applied, Cache, Change, Event, Kind, Owner};
+use picokube_core::wire::OwnerKind;
+
+use crate::cluster::{Cluster, Id, KINDS, Object, apply, delete, free};
+use crate::support::{Rng, uid};
+
+type Memory = picokube_core::resources! {
+    pods: 64, replica_sets: 24, deployments: 12, groups: 120, texts: 300,
+};
+
+fn uid_in(cache: &Cache<'_>, kind: Kind, slot: Slot) -> Option<picokube_core::wire::Uid> {
+    match kind {
+        Kind::Pod => cache.pods.get(slot).map(|entry| entry.uid()),
+        Kind::ReplicaSet => cache.replica_sets.get(slot).map(|entry| entry.uid()),
+        Kind::Deployment => cache.deployments.get(slot).map(|entry| entry.uid()),
+    }
+}
+
+fn find(cache: &Cache<'_>, kind: Kind, (namespace, name): &Id) -> Option<Slot> {
+    match kind {
+        Kind::Pod => cache.pods.find(cache.texts, namespace, name),
+        Kind::ReplicaSet => cache.replica_sets.find(cache.texts, namespace, name),
+        Kind::Deployment => cache.deployments.find(cache.texts, namespace, name),
+    }
+}
+
+fn find_uid(cache: &Cache<'_>, kind: Kind, number: u64) -> Option<Slot> {
+    match kind {
+        Kind::Pod => cache.pods.find_uid(cache.texts, uid(number)),
+        Kind::ReplicaSet => cache.replica_sets.find_uid(cache.texts, uid(number)),
+        Kind::Deployment => cache.deployments.find_uid(cache.texts, uid(number)),
+    }
+}
+
+/// What the model says about the owner of an object that is cached in `known`.
+fn check_owner(
+    cache: &Cache<'_>,
+    known: &Cluster,
+    kind: Kind,
+    id: &Id,
+    object: &Object,
+    owner: Owner,
+) {
+    let resolved = object.owner.as_ref().and_then(|owner| known.resolve(kind, id.0, owner));
+    match (resolved, &object.owner) {
+        (Some(resolved), _) => {
+            let kind = if kind == Kind::Pod { Kind::ReplicaSet } else { Kind::Deployment };
+            let slot = find_uid(cache, kind, resolved.uid);
+            assert_eq!(owner, slot.map_or(Owner::Unresolved, Owner::Resolved));
+        }
+        (None, Some(_)) => assert_eq!(owner, Owner::Unresolved, "{object:?}"),
+        (None, None) => assert_eq!(owner, Owner::None, "{object:?}"),
+    }
+}
+
+/// `known` is what the cache knew before, `new` the state that was applied.
+fn check_change(
+    cache: &Cache<'_>,
+    known: &Cluster,
+    kind: Kind,
+    id: &Id,
+    new: &Object,
+    change: &Change,
+) {
+    let old = known.of(kind).get(id);
+    let ours = new.is_ours(kind);
+    let expected = match (old, ours) {
+        (_, false) => Event::Deleted,
+        (None, true) => Event::Added,
+        (Some(_), true) => Event::Updated,
+    };
+    assert_eq!(change.event, expected);
+    if kind == Kind::Deployment {
+        assert_eq!((change.old_owner, change.new_owner), (Owner::None, Owner::None));
+    } else {
+        match old {
+            Some(old) => check_owner(cache, known, kind, id, old, change.old_owner),
+            None => assert_eq!(change.old_owner, Owner::None),
+        }
+    }
+    if !ours {
+        return;
+    }
+    assert_eq!(uid_in(cache, kind, change.slot), Some(uid(new.uid)));
+    assert_eq!(change.deleting, new.deleting);
+    if kind != Kind::Deployment {
+        check_owner(cache, known, kind, id, new, change.new_owner);
+    }
+    let Some(old) = old else { return };
+    assert_eq!(change.same_version, old.version == new.version);
+    assert_eq!(change.uid_changed, old.uid != new.uid);
+    assert_eq!(change.old_uid, uid(old.uid));
+    if kind != Kind::Deployment {
+        let sorted = |object: &Object| object.labels.iter().copied().collect::<BTreeSet<_>>();
+        assert_eq!(change.labels_changed, sorted(old) != sorted(new));
+        assert_eq!(change.owner_changed, old.owner != new.owner);
+    }
+    assert_eq!(change.became_ready, kind == Kind::Pod && !old.ready && new.ready);
+}
+
+fn remember(known: &mut Cluster, kind: Kind, id: &Id, object: &Object) {
+    if object.is_ours(kind) {
+        known.of_mut(kind).insert(id.clone(), object.clone());
+    } else {
+        known.of_mut(kind).remove(id);
+    }
+}
+
+fn apply_checked(cache: &mut Cache<'_>, known: &mut Cluster, kind: Kind, id: &Id, object: &Object) {
+    match apply(cache, kind, id, object) {
+        Applied::Changed(change) => check_change(cache, known, kind, id, object, &change),
+        Applied::Foreign => {
+            assert!(!object.is_ours(kind) && !known.of(kind).contains_key(id));
+        }
+        Applied::Refused(refusal) => panic!("{refusal:?}"),
+    }
+    remember(known, kind, id, object);
+}
+
+/// The cache holds exactly `known`, by every way of looking.
+pub(crate) fn check_all(cache: &Cache<'_>, known: &Cluster) {
+    for kind in KINDS {
+        for (id, object) in known.of(kind) {
+            let slot = find(cache, kind, id).unwrap_or_else(|| panic!("{kind:?} {id:?} is lost"));
+            assert_eq!(find_uid(cache, kind, object.uid), Some(slot));
+            assert_eq!(uid_in(cache, kind, slot), Some(uid(object.uid)));
+        }
+    }
+    assert_eq!(cache.pods.iter().count(), known.pods.len());
+    assert_eq!(cache.replica_sets.iter().count(), known.replica_sets.len());
+    assert_eq!(cache.deployments.iter().count(), known.deployments.len());
+    for (slot, entry) in cache.pods.iter() {
+        let name = entry.display_name(cache.texts).to_string();
+        let found = known
+            .pods
+            .iter()
+            .find(|((_, known), object)| *known == name && uid(object.uid) == entry.uid());
+        let (id, object) = found.unwrap_or_else(|| panic!("{name} is not known"));
+        assert_eq!(entry.version().number(), object.version);
+        check_owner(cache, known, Kind::Pod, id, object, cache.owner_of_pod(slot));
+    }
+    check_lists(cache, known);
+}
+
+fn check_lists(cache: &Cache<'_>, known: &Cluster) {
+    let uids = |all: Vec<picokube_core::wire::Uid>| {
+        let count = all.len();
+        let set: BTreeSet<_> = all.into_iter().collect();
+        assert_eq!(set.len(), count, "listed twice");
+        set
+    };
+    for ((namespace, name), rs) in &known.replica_sets {
+        let slot = find(cache, Kind::ReplicaSet, &(*namespace, name.clone())).unwrap();
+        let owned = uids(cache.pods_of(slot).map(|(_, pod)| pod.uid()).collect());
+        let reference = Some((OwnerKind::ReplicaSet, name.clone(), rs.uid));
+        let expected =
+            known.pods.iter().filter(|((ns, _), pod)| ns == namespace && pod.owner == reference);
+        assert_eq!(owned, expected.map(|(_, pod)| uid(pod.uid)).collect());
+        let siblings = uids(cache.siblings_of(slot).map(|(_, rs)| rs.uid()).collect());
+        let expected = known.replica_sets.iter().filter(|((ns, _), other)| {
+            ns == namespace && rs.owner.is_some() && other.owner == rs.owner
+        });
+        assert_eq!(siblings, expected.map(|(_, rs)| uid(rs.uid)).collect());
+    }
+    for ((namespace, name), d) in &known.deployments {
+        let slot = find(cache, Kind::Deployment, &(*namespace, name.clone())).unwrap();
+        let owned = uids(cache.replica_sets_of(slot).map(|(_, rs)| rs.uid()).collect());
+        let reference = Some((OwnerKind::Deployment, name.clone(), d.uid));
+        let expected = known
+            .replica_sets
+            .iter()
+            .filter(|((ns, _), rs)| ns == namespace && rs.owner == reference);
+        assert_eq!(owned, expected.map(|(_, rs)| uid(rs.uid)).collect());
+    }
+    for namespace in ["default", "kube-system"] {
+        let Some(text) = cache.texts.find(namespace.as_bytes()) else { continue };
+        let here = |kind: Kind, keep: &dyn Fn(&Object) -> bool| -> BTreeSet<_> {
+            let all = known.of(kind).iter().filter(|((ns, _), _)| *ns == namespace);
+            all.filter(|(_, object)| keep(object)).map(|(_, object)| uid(object.uid)).collect()
+        };
+        let orphans = uids(cache.orphan_pods(text).map(|(_, pod)| pod.uid()).collect());
+        assert_eq!(orphans, here(Kind::Pod, &|pod| pod.owner.is_none()));
+        let orphans = uids(cache.orphan_replica_sets(text).map(|(_, rs)| rs.uid()).collect());
+        assert_eq!(orphans, here(Kind::ReplicaSet, &|rs| rs.owner.is_none()));
+        let all = uids(cache.replica_sets_in(text).map(|(_, rs)| rs.uid()).collect());
+        assert_eq!(all, here(Kind::ReplicaSet, &|_| true));
+        let all = uids(cache.deployments_in(text).map(|(_, d)| d.uid()).collect());
+        assert_eq!(all, here(Kind::Deployment, &|_| true));
+        for (_, pod) in cache.orphan_pods(text) {
+            let object = known.pods.values().find(|known| uid(known.uid) == pod.uid()).unwrap();
+            let selecting = cache.replica_sets_selecting(text, pod.record.labels);
+            let selecting: BTreeSet<_> =
+                selecting.filter_map(|slot| uid_in(cache, Kind::ReplicaSet, slot)).collect();
+            assert_eq!(selecting, here(Kind::ReplicaSet, &|rs| rs.selects(object)));
+        }
+        for (_, rs) in cache.orphan_replica_sets(text) {
+            let object =
+                known.replica_sets.values().find(|known| uid(known.uid) == rs.uid()).unwrap();
+            let selecting = cache.deployments_selecting(text, rs.record.labels);
+            let selecting: BTreeSet<_> =
+                selecting.filter_map(|slot| uid_in(cache, Kind::Deployment, slot)).collect();
+            assert_eq!(selecting, here(Kind::Deployment, &|d| d.selects(object)));
+        }
+    }
+}
+
+#[test]
+fn behaves_as_plain_maps() {
+    for seed in 0..70 {
+        eprintln!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        let mut memory = Box::new(Memory::new());
+        let mut cache = memory.parts().cache;
+        cache.texts.seed(rng.next());
+        let mut server = Cluster::default();
+        let mut known = Cluster::default();
+        for step in 0..1_500 {
+            let kind =
+                *rng.pick(&[Kind::Pod, Kind::Pod, Kind::Pod, Kind::ReplicaSet, Kind::Deployment]);
+            let names = match kind {
+                Kind::Pod => 30,
+                Kind::ReplicaSet => 8,
+                Kind::Deployment => 4,
+            };
+            match rng.below(20) {
+                0..14 => {
+                    let id = server.mutate(&mut rng, kind, names);
+                    let object = server.of(kind)[&id].clone();
+                    apply_checked(&mut cache, &mut known, kind, &id, &object);
+                }
+                14..18 if !server.of(kind).is_empty() => {
+                    let at = rng.below(server.of(kind).len());
+                    let (id, object) = server
+                        .of(kind)
+                        .iter()
+                        .nth(at)
+                        .map(|(k, v)| (k.clone(), v.clone()))
+                        .unwrap();
+                    server.of_mut(kind).remove(&id);
+                    let change = delete(&mut cache, kind, &id, &object);
+                    assert_eq!(change.is_some(), known.of(kind).contains_key(&id));
+                    assert!(change.is_none_or(|change| change.event == Event::Deleted));
+                    known.of_mut(kind).remove(&id);
+                }
+                18 => relist(&mut rng, &mut cache, &mut server, &mut known, kind, names),
+                _ => {}
+            }
+            if step % 25 == 0 {
+                check_all(&cache, &known);
+            }
+        }
+        for kind in KINDS {
+            for (id, object) in std::mem::take(server.of_mut(kind)) {
+                delete(&mut cache, kind, &id, &object);
+            }
+        }
+        assert_eq!((cache.texts.used(), cache.groups.used()), (0, 0), "nothing is leaked");
+        assert_eq!(cache.pods.taken() + cache.replica_sets.taken() + cache.deployments.taken(), 0);
+    }
+}
+
+/// The server changed unseen; a list tells, perhaps only half of it.
+fn relist(
+    rng: &mut Rng,
+    cache: &mut Cache<'_>,
+    server: &mut Cluster,
+    known: &mut Cluster,
+    kind: Kind,
+    names: usize,
+) {
+    for _ in 0..rng.below(8) {
+        if rng.chance(2) && !server.of(kind).is_empty() {
+            let at = rng.below(server.of(kind).len());
+            let id = server.of(kind).keys().nth(at).unwrap().clone();
+            server.of_mut(kind).remove(&id);
+        } else {
+            server.mutate(rng, kind, names);
+        }
+    }
+    let cut = rng.chance(3).then(|| rng.below(server.of(kind).len() + 1));
+    cache.begin_relist(kind);
+    for (id, object) in server.of(kind).clone().iter().take(cut.unwrap_or(usize::MAX)) {
+        apply_checked(cache, known, kind, id, object);
+    }
+    if cut.is_some() {
+        check_all(cache, known);
+        return relist(rng, cache, server, known, kind, names);
+    }
+    let mut gone: BTreeSet<u64> = known
+        .of(kind)
+        .iter()
+        .filter(|(id, _)| !server.of(kind).contains_key(*id))
+        .map(|(_, o)| o.uid)
+        .collect();
+    let mut sweep = cache.sweep(kind);
+    while let Some(change) = cache.sweep_next(&mut sweep) {
+        let found = gone.iter().copied().find(|number| uid(*number) == change.old_uid);
+        assert!(gone.remove(&found.expect("was listed")));
+        assert_eq!(change.event, Event::Deleted);
+        free(cache, kind, Some(&change));
+    }
+    assert!(gone.is_empty(), "not swept: {gone:?}");
+    assert_eq!(cache.heal_next(&mut sweep), None);
+    let server = &*server;
+    known.of_mut(kind).retain(|id, _| server.of(kind).contains_key(id));
+    check_all(cache, known);
+}
