@@ -42,7 +42,7 @@ impl Cache<'_> {
         match upsert(self.replica_sets, self.groups, self.texts, kind, &rs.meta, old, record) {
             Ok(upserted) => {
                 if upserted.event == Event::Added || upserted.uid_changed {
-                    self.inherit_blindness(upserted.slot);
+                    self.inherit_blindness(Kind::Pod, upserted.slot);
                 }
                 let new_owner = self.owner_of_replica_set(upserted.slot);
                 Applied::Changed(upserted.into_change(old_owner, new_owner))
@@ -59,7 +59,12 @@ impl Cache<'_> {
         let record = Deployment::intern(self.texts, d);
         let kind = Kind::Deployment;
         match upsert(self.deployments, self.groups, self.texts, kind, &d.meta, old, record) {
-            Ok(upserted) => Applied::Changed(upserted.into_change(Owner::None, Owner::None)),
+            Ok(upserted) => {
+                if upserted.event == Event::Added || upserted.uid_changed {
+                    self.inherit_blindness(Kind::ReplicaSet, upserted.slot);
+                }
+                Applied::Changed(upserted.into_change(Owner::None, Owner::None))
+            }
             Err(reason) => Applied::Refused(self.refuse_deployment(old, reason)),
         }
     }

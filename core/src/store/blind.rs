@@ -94,15 +94,15 @@ impl Cache<'_> {
         Refusal { reason, owner: Owner::None }
     }
 
-    /// A ReplicaSet that comes while orphans of its namespace are missing might be about to adopt
+    /// An owner that comes while orphans of its namespace are missing might be about to adopt
     /// them.
-    pub(super) fn inherit_blindness(&mut self, rs: Slot) {
-        let orphans = self.replica_sets.get(rs).and_then(|rs| {
-            let key = namespace_key(Kind::Pod, Role::Orphans, rs.namespace());
+    pub(super) fn inherit_blindness(&mut self, members: Kind, owner: Slot) {
+        let orphans = self.owned_key(members, owner).and_then(|key| {
+            let key = namespace_key(members, Role::Orphans, key.namespace);
             self.groups.get(self.groups.find(self.texts, &key)?)
         });
         if orphans.is_some_and(|group| group.is_blind()) {
-            self.blind(Kind::Pod, rs);
+            self.blind(members, owner);
         }
     }
 

@@ -70,6 +70,7 @@ impl Cache<'_> {
         let group = self.groups.heal_next(sweep.kind, &mut sweep.next_group)?;
         let owner = self.resolve(Some(group));
         self.groups.free_unused(self.texts, group);
+        self.state.room_appeared();
         Some(owner)
     }
 }

@@ -1,1 +1,305 @@
-//! x
+//! Honest when full: at every capacity, one below and one above, and under random pressure.
+
+use std::collections::BTreeSet;
+
+use picokube_core::limits;
+use picokube_core::link::Slot;
+use picokube_core::store::{Applied, Cache, Kind, Owner, RefusalReason};
+use picokube_core::wire::OwnerKind;
+
+use crate::cluster::{Cluster, Id, KINDS, Object, apply, delete, free};
+use crate::store::check_all;
+use crate::support::{Rng, meta, pod, replica_set, uid};
+
+/// Reads a complete list of a kind, as the watch machine would have it done.
+fn list(cache: &mut Cache<'_>, server: &Cluster, kind: Kind) -> Vec<Owner> {
+    cache.begin_relist(kind);
+    for (id, object) in server.of(kind) {
+        apply(cache, kind, id, object);
+    }
+    let mut sweep = cache.sweep(kind);
+    while let Some(change) = cache.sweep_next(&mut sweep) {
+        free(cache, kind, Some(&change));
+    }
+    std::iter::from_fn(|| cache.heal_next(&mut sweep)).collect()
+}
+
+/// Whether the cache holds the object in the server's state.
+fn is_current(cache: &Cache<'_>, kind: Kind, (namespace, name): &Id, object: &Object) -> bool {
+    let version = match kind {
+        Kind::Pod => {
+            let slot = cache.pods.find(cache.texts, namespace, name);
+            slot.and_then(|slot| cache.pods.get(slot)).map(|entry| entry.version())
+        }
+        Kind::ReplicaSet => {
+            let slot = cache.replica_sets.find(cache.texts, namespace, name);
+            slot.and_then(|slot| cache.replica_sets.get(slot)).map(|entry| entry.version())
+        }
+        Kind::Deployment => {
+            let slot = cache.deployments.find(cache.texts, namespace, name);
+            slot.and_then(|slot| cache.deployments.get(slot)).map(|entry| entry.version())
+        }
+    };
+    version.is_some_and(|version| version.number() == object.version)
+}
+
+/// The promise: whoever would decide on a missing object is blind.
+fn check_blindness(cache: &Cache<'_>, server: &Cluster) {
+    for (members, owners) in [(Kind::Pod, Kind::ReplicaSet), (Kind::ReplicaSet, Kind::Deployment)] {
+        let missing = server.of(members).iter().filter(|(id, object)| {
+            object.is_ours(members) && !is_current(cache, members, id, object)
+        });
+        for ((namespace, _), object) in missing {
+            for (id, owner) in server.of(owners).iter().filter(|((ns, _), _)| ns == namespace) {
+                let slot = match owners {
+                    Kind::ReplicaSet => cache.replica_sets.find(cache.texts, id.0, &id.1),
+                    _ => cache.deployments.find(cache.texts, id.0, &id.1),
+                };
+                let cached = |slot: &Slot| match owners {
+                    Kind::ReplicaSet => {
+                        cache.replica_sets.get(*slot).is_some_and(|rs| rs.uid() == uid(owner.uid))
+                    }
+                    _ => cache.deployments.get(*slot).is_some_and(|d| d.uid() == uid(owner.uid)),
+                };
+                let Some(slot) = slot.filter(cached) else { continue };
+                let owned = object
+                    .owner
+                    .as_ref()
+                    .is_some_and(|(_, name, number)| *name == id.1 && *number == owner.uid);
+                let adoptable = object.owner.is_none() && owner.selects(object);
+                if owned || adoptable {
+                    assert!(cache.is_blind(members, slot), "{id:?} decides without {object:?}");
+                }
+            }
+        }
+    }
+}
+
+fn pressure<const P: usize, const R: usize, const D: usize, const G: usize, const T: usize>(
+    seeds: std::ops::Range<u64>,
+) -> (u32, BTreeSet<String>) {
+    let mut refusals = 0;
+    let mut reasons = BTreeSet::new();
+    for seed in seeds {
+        eprintln!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        let mut memory = Box::new(picokube_core::resources::Resources::<P, R, D, G, T>::new());
+        let mut cache = memory.parts().cache;
+        let mut server = Cluster::default();
+        for _ in 0..600 {
+            let kind = *rng.pick(&[Kind::Pod, Kind::Pod, Kind::ReplicaSet, Kind::Deployment]);
+            let names = match kind {
+                Kind::Pod => 12,
+                Kind::ReplicaSet => 5,
+                Kind::Deployment => 3,
+            };
+            match rng.below(10) {
+                0..6 => {
+                    // Selectors do not change in the life of a ReplicaSet or Deployment.
+                    let id = server.mutate(&mut rng, kind, names);
+                    let object = server.of(kind)[&id].clone();
+                    if let Applied::Refused(refusal) = apply(&mut cache, kind, &id, &object) {
+                        refusals += 1;
+                        reasons.insert(format!("{:?} {:?}", kind, refusal.reason));
+                        assert!(cache.refused(kind) > 0);
+                    }
+                }
+                6..9 if !server.of(kind).is_empty() => {
+                    let at = rng.below(server.of(kind).len());
+                    let id = server.of(kind).keys().nth(at).unwrap().clone();
+                    let object = server.of_mut(kind).remove(&id).unwrap();
+                    delete(&mut cache, kind, &id, &object);
+                }
+                _ => {
+                    list(&mut cache, &server, kind);
+                }
+            }
+            check_blindness(&cache, &server);
+        }
+        drain(&mut rng, &mut cache, &mut server);
+    }
+    (refusals, reasons)
+}
+
+/// Objects go until the rest fits: then lists, each for a reason, heal everything.
+fn drain(rng: &mut Rng, cache: &mut Cache<'_>, server: &mut Cluster) {
+    for kind in KINDS {
+        while server.of(kind).len() > 1 {
+            let at = rng.below(server.of(kind).len());
+            let id = server.of(kind).keys().nth(at).unwrap().clone();
+            let object = server.of_mut(kind).remove(&id).unwrap();
+            delete(cache, kind, &id, &object);
+        }
+    }
+    for _ in 0..10 {
+        for kind in KINDS {
+            if cache.take_relist_wish(kind) {
+                list(cache, server, kind);
+            }
+        }
+    }
+    let mut known = server.clone();
+    known.pods.retain(|_, pod| pod.is_ours(Kind::Pod));
+    check_all(cache, &known);
+    for kind in KINDS {
+        assert_eq!(cache.refused(kind), 0, "{kind:?}");
+        assert!(!cache.is_everyone_blind(kind));
+    }
+    for (slot, _) in cache.replica_sets.iter() {
+        assert!(!cache.is_blind(Kind::Pod, slot));
+    }
+    for (slot, _) in cache.deployments.iter() {
+        assert!(!cache.is_blind(Kind::ReplicaSet, slot));
+    }
+    for kind in KINDS {
+        for (id, object) in std::mem::take(server.of_mut(kind)) {
+            delete(cache, kind, &id, &object);
+        }
+    }
+    assert_eq!((cache.texts.used(), cache.groups.used()), (0, 0), "nothing is leaked");
+}
+
+#[test]
+fn nobody_decides_on_half_a_view_when_tables_are_full() {
+    let (refusals, reasons) = pressure::<5, 3, 2, 60, 100>(0..60);
+    assert!(refusals > 1_000, "{refusals}");
+    let all = ["Deployment TableFull", "Pod TableFull", "ReplicaSet TableFull"];
+    assert_eq!(reasons, all.map(str::to_owned).into());
+}
+
+#[test]
+fn nobody_decides_on_half_a_view_when_texts_are_full() {
+    let (refusals, reasons) = pressure::<40, 20, 10, 60, 14>(0..60);
+    assert!(refusals > 1_000, "{refusals}");
+    let all = ["Deployment TextFull", "Pod TextFull", "ReplicaSet TextFull"];
+    assert_eq!(reasons, all.map(str::to_owned).into());
+}
+
+#[test]
+fn nobody_decides_on_half_a_view_when_groups_are_full() {
+    let (refusals, reasons) = pressure::<40, 20, 10, 6, 200>(0..60);
+    assert!(refusals > 1_000, "{refusals}");
+    let all = ["Deployment GroupsFull", "Pod GroupsFull", "ReplicaSet GroupsFull"];
+    assert_eq!(reasons, all.map(str::to_owned).into());
+}
+
+#[test]
+fn each_table_holds_exactly_its_capacity() {
+    for count in 3..=5 {
+        let mut memory = picokube_core::resources::Resources::<4, 4, 4, 30, 60>::new();
+        let mut cache = memory.parts().cache;
+        for kind in KINDS {
+            let applied: Vec<_> = (0..count)
+                .map(|number| {
+                    let object = Object {
+                        uid: number,
+                        version: 1,
+                        labels: vec![],
+                        selector: vec![("a", "b")],
+                        owner: None,
+                        ready: false,
+                        deleting: false,
+                    };
+                    apply(&mut cache, kind, &("ns", format!("n{number}")), &object)
+                })
+                .collect();
+            for (number, applied) in applied.iter().enumerate() {
+                match applied {
+                    Applied::Changed(_) => assert!(number < 4),
+                    Applied::Refused(refusal) => {
+                        assert_eq!((number, refusal.reason), (4, RefusalReason::TableFull));
+                    }
+                    Applied::Foreign => panic!(),
+                }
+            }
+            assert_eq!(cache.refused(kind), u32::from(count == 5));
+        }
+    }
+}
+
+#[test]
+fn only_the_owner_of_a_refused_pod_is_blind_and_a_relist_heals_it() {
+    let mut memory = picokube_core::resources::Resources::<2, 4, 1, 30, 60>::new();
+    let mut cache = memory.parts().cache;
+    let owner = |name: &str, number| (OwnerKind::ReplicaSet, name.to_owned(), number);
+    let mut slots = vec![];
+    for (name, number) in [("one", 1), ("two", 2)] {
+        let rs = replica_set(meta("ns", name, number, 1, &[], None), &[("app", name)]);
+        let Applied::Changed(change) = cache.apply_replica_set(&rs) else { panic!() };
+        slots.push(change.slot);
+    }
+    let pods: Vec<_> = [("one-a", 11, "one", 1), ("two-a", 12, "two", 2), ("two-b", 13, "two", 2)]
+        .map(|(name, number, rs, rs_uid)| {
+            pod(meta("ns", name, number, 1, &[], Some(&owner(rs, rs_uid))))
+        })
+        .into();
+    assert!(matches!(cache.apply_pod(&pods[0]), Applied::Changed(_)));
+    assert!(matches!(cache.apply_pod(&pods[1]), Applied::Changed(_)));
+    let Applied::Refused(refusal) = cache.apply_pod(&pods[2]) else { panic!() };
+    assert_eq!(refusal.reason, RefusalReason::TableFull);
+    assert_eq!(refusal.owner, Owner::Resolved(slots[1]));
+    assert!(!cache.is_blind(Kind::Pod, slots[0]), "everyone else is served");
+    assert!(cache.is_blind(Kind::Pod, slots[1]));
+    assert!(!cache.take_relist_wish(Kind::Pod), "no room, no relist");
+
+    // A refused orphan blinds those who would adopt it, nobody else.
+    let orphan = pod(meta("ns", "orphan", 14, 1, &[("app", "one")], None));
+    assert!(matches!(cache.apply_pod(&orphan), Applied::Refused(_)));
+    assert!(cache.is_blind(Kind::Pod, slots[0]));
+
+    cache.delete_pod(&pods[0].meta).unwrap();
+    assert!(cache.take_relist_wish(Kind::Pod), "room appeared");
+    assert!(!cache.take_relist_wish(Kind::Pod), "said once");
+    cache.begin_relist(Kind::Pod);
+    for pod in &pods[1..] {
+        assert!(matches!(cache.apply_pod(pod), Applied::Changed(_)));
+    }
+    assert!(cache.is_blind(Kind::Pod, slots[1]), "blind until the list is complete");
+    let mut sweep = cache.sweep(Kind::Pod);
+    assert_eq!(cache.sweep_next(&mut sweep), None);
+    let healed: Vec<_> = std::iter::from_fn(|| cache.heal_next(&mut sweep)).collect();
+    assert!(healed.contains(&Owner::Resolved(slots[0])));
+    assert!(healed.contains(&Owner::Resolved(slots[1])));
+    assert!(!cache.is_blind(Kind::Pod, slots[0]) && !cache.is_blind(Kind::Pod, slots[1]));
+}
+
+#[test]
+fn a_relist_that_breaks_off_heals_nothing_and_deletes_nothing() {
+    let mut memory = picokube_core::resources::Resources::<2, 4, 1, 30, 60>::new();
+    let mut cache = memory.parts().cache;
+    let rs = replica_set(meta("ns", "rs", 1, 1, &[], None), &[]);
+    let Applied::Changed(change) = cache.apply_replica_set(&rs) else { panic!() };
+    let owner = (OwnerKind::ReplicaSet, "rs".to_owned(), 1);
+    for number in 0..3 {
+        let name = format!("rs-{number}");
+        cache.apply_pod(&pod(meta("ns", &name, 10 + number, 1, &[], Some(&owner))));
+    }
+    assert!(cache.is_blind(Kind::Pod, change.slot));
+    cache.begin_relist(Kind::Pod);
+    cache.begin_relist(Kind::Pod);
+    assert!(cache.is_blind(Kind::Pod, change.slot));
+    assert_eq!(cache.pods.iter().count(), 2);
+}
+
+#[test]
+fn too_many_labels_are_refused_as_a_full_table_is() {
+    for count in [limits::LABELS, limits::LABELS + 1] {
+        let mut memory = Box::new(picokube_core::resources::Resources::<4, 4, 4, 30, 200>::new());
+        let mut cache = memory.parts().cache;
+        let rs = replica_set(meta("ns", "rs", 1, 1, &[], None), &[("no", "match")]);
+        let Applied::Changed(change) = cache.apply_replica_set(&rs) else { panic!() };
+        let mut orphan = pod(meta("ns", "orphan", 2, 1, &[], None));
+        for label in 0..count {
+            orphan.meta.labels.insert_text(&format!("k{label}"), "v");
+        }
+        let applied = cache.apply_pod(&orphan);
+        if count == limits::LABELS {
+            assert!(matches!(applied, Applied::Changed(_)));
+            assert!(!cache.is_blind(Kind::Pod, change.slot));
+        } else {
+            let Applied::Refused(refusal) = applied else { panic!() };
+            assert_eq!(refusal.reason, RefusalReason::TooManyLabels);
+            assert!(cache.is_blind(Kind::Pod, change.slot), "it may match");
+        }
+    }
+}
