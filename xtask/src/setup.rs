@@ -23,14 +23,10 @@ pub(crate) fn run() -> Result<()> {
 
 /// `cargo SUBCOMMAND` by a toolchain that has the bare-metal targets.
 pub(crate) fn embedded_cargo(subcommand: &str) -> Command {
-    let mut cargo = match Toolchain::with_targets() {
-        Some(Toolchain::Debian) => {
-            let mut cargo = Command::new(debian::CARGO);
-            cargo.env("RUSTC", debian::RUSTC).env_remove("RUSTUP_TOOLCHAIN");
-            cargo
-        }
-        _ => Command::new(env!("CARGO")),
-    };
+    if let Some(Toolchain::Debian) = Toolchain::with_targets() {
+        return debian::cargo(subcommand);
+    }
+    let mut cargo = Command::new(env!("CARGO"));
     cargo.arg(subcommand);
     cargo
 }

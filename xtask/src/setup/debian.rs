@@ -12,11 +12,21 @@ use crate::process;
 
 /// Debian's compiler, which is current because browsers need it.
 pub(super) const RUSTC: &str = "/usr/bin/rustc";
-/// Its cargo.
-pub(super) const CARGO: &str = "/usr/bin/cargo";
-/// The packages of both, of the standard library's source, and of a linker.
-const COMPILER: [&str; 4] = ["rustc-web", "cargo-web", "rust-web-src", "lld-22"];
+const CARGO: &str = "/usr/bin/cargo";
+const CLIPPY: &str = "/usr/bin/cargo-clippy";
+/// The packages of both, of clippy, of the standard library's source, and of a linker.
+const COMPILER: [&str; 5] = ["rustc-web", "cargo-web", "rust-web-clippy", "rust-web-src", "lld-22"];
+/// One file of each package.
+const COMPILER_FILES: [&str; 4] = [RUSTC, CARGO, CLIPPY, LINKER];
 const LINKER: &str = "/usr/lib/llvm-22/bin/lld";
+
+/// `cargo SUBCOMMAND` by that compiler, also where rustup stands first in the path.
+pub(super) fn cargo(subcommand: &str) -> Command {
+    // cargo would look for clippy beside rustup's before it looks beside itself.
+    let mut cargo = Command::new(if subcommand == "clippy" { CLIPPY } else { CARGO });
+    cargo.arg(subcommand).env("CARGO", CARGO).env("RUSTC", RUSTC).env_remove("RUSTUP_TOOLCHAIN");
+    cargo
+}
 
 /// Whether the user wants Debian's compiler even where rustup works (`PICOKUBE_TOOLCHAIN=debian`).
 pub(super) fn forced() -> bool {
@@ -53,7 +63,7 @@ pub(super) fn install_qemu() -> Result<()> {
 /// Installs Debian's compiler and compiles `core` and `alloc` for `targets` with it: Debian ships
 /// no bare-metal ones.
 pub(super) fn install_compiler(targets: &[&str]) -> Result<()> {
-    if !Path::new(RUSTC).exists() || !Path::new(LINKER).exists() {
+    if !COMPILER_FILES.iter().all(|file| Path::new(file).exists()) {
         say("installing Debian's Rust compiler and a linker");
         install(&COMPILER)?;
     }
@@ -88,17 +98,15 @@ fn build_libraries(target: &str, scratch: &Path) -> Result<()> {
     fs::write(scratch.join("src/lib.rs"), "#![no_std]\n")?;
     let manifest = "[package]\nname = \"empty\"\nedition = \"2021\"\n[workspace]\n";
     fs::write(scratch.join("Cargo.toml"), manifest)?;
-    let mut cargo = Command::new(CARGO);
+    let mut cargo = cargo("build");
     cargo
         .current_dir(scratch)
-        .args(["build", "--quiet", "--release", "-Zbuild-std=core,alloc", "--target", target])
-        .env("RUSTC", RUSTC)
+        .args(["--quiet", "--release", "-Zbuild-std=core,alloc", "--target", target])
         // `-Z` flags are for nightly compilers, unless one insists.
         .env("RUSTC_BOOTSTRAP", "1")
         // Without bitcode in the libraries, link-time optimisation of firmware fails.
         .env("RUSTFLAGS", "-Cembed-bitcode=yes")
         .env("CARGO_TARGET_DIR", scratch.join("target"))
-        .env_remove("RUSTUP_TOOLCHAIN")
         .env_remove("CARGO_BUILD_TARGET");
     process::run(&mut cargo)?;
     let libraries = format!("/usr/lib/rustlib/{target}/lib");
