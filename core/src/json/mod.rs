@@ -2,14 +2,21 @@
 //!
 //! Read [`Tokenizer`] and [`Handler`] first: bytes go in at one end, events come out at the other.
 
+mod decimal;
 mod digest;
 mod error;
 mod event;
+mod hash;
 mod number;
 mod scan;
+mod shape;
 mod tokenizer;
 
-pub use digest::Digest;
+pub use digest::{DIGEST_DEPTH, Digest, DigestTooDeep, Digester};
 pub use error::{Error, Reason};
 pub use event::{Event, Fragment, Handler, Step};
+pub use hash::{
+    Fnv1, NAME_ALPHABET, SHORT_HASH_LEN, ShortHash, encode_short_hash, fnv1a, template_hash,
+};
+pub use shape::{Meaning, Shape};
 pub use tokenizer::{MAX_DEPTH, Tokenizer};

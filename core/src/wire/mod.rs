@@ -11,6 +11,7 @@ mod meta;
 mod pod;
 mod replicaset;
 mod status;
+mod template;
 
 pub use annotations::{IntAnnotation, RevisionHistory, SharedAnnotations};
 pub use condition::{Condition, ConditionStatus};
@@ -21,3 +22,4 @@ pub use meta::{ControllerRef, Meta, OwnerKind};
 pub use pod::{Phase, Pod};
 pub use replicaset::{ReplicaSet, ReplicaSetStatus};
 pub use status::{Reason, Status};
+pub use template::{POD_TEMPLATE, POD_TEMPLATE_HASH};

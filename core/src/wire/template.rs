@@ -1,0 +1,89 @@
+//! The pod template: where its semantic equality differs from that of its text.
+//!
+//! What is not mentioned here is plain. Quantities compare by value, times as instants, empty maps
+//! and embedded structs equal absent ones, and the `pod-template-hash` label does not count.
+
+use crate::json::Shape;
+
+/// The label that ties a ReplicaSet and its pods to a template.
+pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
+
+/// `spec.template` of a ReplicaSet or Deployment.
+pub static POD_TEMPLATE: Shape = Shape::embedded(&[("metadata", &METADATA), ("spec", &POD_SPEC)]);
+
+static METADATA: Shape = Shape::embedded(&[
+    ("labels", &LABELS),
+    ("annotations", &Shape::MAP),
+    ("creationTimestamp", &Shape::TIME),
+    ("deletionTimestamp", &Shape::TIME),
+]);
+
+static LABELS: Shape = Shape::embedded(&[(POD_TEMPLATE_HASH, &Shape::OMITTED)]);
+
+static POD_SPEC: Shape = Shape::embedded(&[
+    ("volumes", &VOLUMES),
+    ("initContainers", &CONTAINERS),
+    ("containers", &CONTAINERS),
+    ("ephemeralContainers", &CONTAINERS),
+    ("nodeSelector", &Shape::MAP),
+    ("affinity", &AFFINITY),
+    ("overhead", &QUANTITIES),
+    ("topologySpreadConstraints", &TERMS),
+    ("resources", &RESOURCES_POINTER),
+]);
+
+static CONTAINERS: Shape =
+    Shape::array(&Shape::object(&[("env", &ENVIRONMENT), ("resources", &RESOURCES)]));
+
+static ENVIRONMENT: Shape = Shape::array(&Shape::object(&[("valueFrom", &FIELD_SOURCE)]));
+
+static FIELD_SOURCE: Shape = Shape::object(&[(
+    "resourceFieldRef",
+    &Shape::object(&[("divisor", &Shape::QUANTITY_OR_ZERO)]),
+)]);
+
+static RESOURCES: Shape = Shape::embedded(&[("limits", &QUANTITIES), ("requests", &QUANTITIES)]);
+static RESOURCES_POINTER: Shape =
+    Shape::object(&[("limits", &QUANTITIES), ("requests", &QUANTITIES)]);
+static QUANTITIES: Shape = Shape::map(&Shape::QUANTITY);
+
+static VOLUMES: Shape = Shape::array(&Shape::object(&[
+    ("emptyDir", &Shape::object(&[("sizeLimit", &Shape::QUANTITY)])),
+    ("downwardAPI", &DOWNWARD_API),
+    ("projected", &Shape::object(&[("sources", &PROJECTIONS)])),
+    ("csi", &Shape::object(&[("volumeAttributes", &Shape::MAP)])),
+    ("flexVolume", &Shape::object(&[("options", &Shape::MAP)])),
+    ("ephemeral", &Shape::object(&[("volumeClaimTemplate", &VOLUME_CLAIM_TEMPLATE)])),
+]));
+
+static DOWNWARD_API: Shape = Shape::object(&[("items", &Shape::array(&FIELD_SOURCE))]);
+static PROJECTIONS: Shape = Shape::array(&Shape::object(&[("downwardAPI", &DOWNWARD_API)]));
+
+static VOLUME_CLAIM_TEMPLATE: Shape = Shape::object(&[
+    ("metadata", &CLAIM_METADATA),
+    ("spec", &Shape::embedded(&[("resources", &RESOURCES), ("selector", &LABEL_SELECTOR)])),
+]);
+
+/// Like a template's, but here the hash label is a label like any other.
+static CLAIM_METADATA: Shape = Shape::embedded(&[
+    ("labels", &Shape::MAP),
+    ("annotations", &Shape::MAP),
+    ("creationTimestamp", &Shape::TIME),
+    ("deletionTimestamp", &Shape::TIME),
+]);
+
+static AFFINITY: Shape =
+    Shape::object(&[("podAffinity", &POD_AFFINITY), ("podAntiAffinity", &POD_AFFINITY)]);
+
+static POD_AFFINITY: Shape = Shape::object(&[
+    ("requiredDuringSchedulingIgnoredDuringExecution", &TERMS),
+    ("preferredDuringSchedulingIgnoredDuringExecution", &WEIGHTED_TERMS),
+]);
+
+static WEIGHTED_TERMS: Shape = Shape::array(&Shape::object(&[("podAffinityTerm", &TERM)]));
+static TERMS: Shape = Shape::array(&TERM);
+static TERM: Shape =
+    Shape::embedded(&[("labelSelector", &LABEL_SELECTOR), ("namespaceSelector", &LABEL_SELECTOR)]);
+
+/// An empty selector matches everything, none matches nothing; an empty map in it changes neither.
+static LABEL_SELECTOR: Shape = Shape::object(&[("matchLabels", &Shape::MAP)]);
