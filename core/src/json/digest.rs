@@ -67,7 +67,7 @@ pub struct Digester {
     path: u128,
     shape: &'static Shape,
     /// Hashes a key or string while its fragments come.
-    hasher: SipHasher13,
+    hasher: Option<SipHasher13>,
     /// A text that has to be looked at as a whole, as far as it fits.
     text: Vec<u8, TEXT>,
     text_is_cut: bool,
@@ -106,18 +106,28 @@ enum Tag {
 
 impl Digester {
     /// A digester for one value of this shape.
-    pub fn new(shape: &'static Shape) -> Self {
+    pub const fn new(shape: &'static Shape) -> Self {
         Self {
-            sum: Digest::default(),
+            sum: Digest(0),
             levels: Vec::new(),
             path: 0,
             shape,
-            hasher: SipHasher13::new(),
+            hasher: None,
             text: Vec::new(),
             text_is_cut: false,
             ignored: 0,
             too_deep: false,
         }
+    }
+
+    /// Gets ready for another value.
+    pub fn restart(&mut self, shape: &'static Shape) {
+        self.sum = Digest::default();
+        self.levels.clear();
+        self.path = 0;
+        self.shape = shape;
+        self.ignored = 0;
+        self.too_deep = false;
     }
 
     /// The digest of all that came.
@@ -175,13 +185,13 @@ impl Digester {
     fn key(&mut self, fragment: Fragment<'_>) {
         let Some(&Level { path, shape, .. }) = self.levels.last() else { return };
         if fragment.first {
-            self.hasher = hasher(path, Tag::Member);
+            self.hasher = Some(hasher(path, Tag::Member));
             self.clear_text();
         }
-        self.hasher.write(fragment.bytes);
+        self.write(fragment.bytes);
         self.keep_text(fragment.bytes);
         if fragment.last {
-            self.path = self.hasher.finish128().as_u128();
+            self.path = self.hashed();
             let known = if self.text_is_cut { None } else { shape.member(&self.text) };
             self.shape = known.unwrap_or(shape.rest());
         }
@@ -207,24 +217,24 @@ impl Digester {
 
     fn string(&mut self, fragment: Fragment<'_>) {
         if fragment.first {
-            self.hasher = hasher(self.path, Tag::Text);
+            self.hasher = Some(hasher(self.path, Tag::Text));
             self.clear_text();
         }
-        self.hasher.write(fragment.bytes);
+        self.write(fragment.bytes);
         if self.shape.meaning != Meaning::Plain {
             self.keep_text(fragment.bytes);
         }
         if fragment.last && !self.meaningful_text() {
-            self.sum.add(Digest(self.hasher.finish128().as_u128()));
+            self.sum.add(Digest(self.hashed()));
         }
     }
 
     fn number(&mut self, fragment: Fragment<'_>) {
         if fragment.first {
-            self.hasher = hasher(self.path, Tag::LongNumber);
+            self.hasher = Some(hasher(self.path, Tag::LongNumber));
             self.clear_text();
         }
-        self.hasher.write(fragment.bytes);
+        self.write(fragment.bytes);
         self.keep_text(fragment.bytes);
         if !fragment.last || self.meaningful_text() {
             return;
@@ -232,7 +242,7 @@ impl Digester {
         let value = if self.text_is_cut { None } else { Decimal::parse_number(&self.text) };
         match value {
             Some(value) => self.leaf(Tag::Number, &value.to_bytes()),
-            None => self.sum.add(Digest(self.hasher.finish128().as_u128())),
+            None => self.sum.add(Digest(self.hashed())),
         }
     }
 
@@ -260,6 +270,14 @@ impl Digester {
 
     fn leaf(&mut self, tag: Tag, bytes: &[u8]) {
         self.sum.add(Digest(hash(self.path, tag, bytes)));
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.hasher.get_or_insert_default().write(bytes);
+    }
+
+    fn hashed(&self) -> u128 {
+        self.hasher.map_or(0, |hasher| hasher.finish128().as_u128())
     }
 
     fn clear_text(&mut self) {

@@ -2,6 +2,7 @@
 //!
 //! Read [`Tokenizer`] and [`Handler`] first: bytes go in at one end, events come out at the other.
 
+mod collect;
 mod decimal;
 mod digest;
 mod error;
@@ -12,6 +13,7 @@ mod scan;
 mod shape;
 mod tokenizer;
 
+pub(crate) use collect::{Collected, Collector};
 pub use digest::{DIGEST_DEPTH, Digest, DigestTooDeep, Digester};
 pub use error::{Error, Reason};
 pub use event::{Event, Fragment, Handler, Step};

@@ -1,5 +1,7 @@
 //! Conditions of a status.
 
+use super::project::{Fault, Value};
+use super::table::{Field, Rule, Table};
 use crate::limits;
 use crate::time::Timestamp;
 use heapless::String;
@@ -49,5 +51,73 @@ impl ConditionStatus {
             Self::True => "True",
             Self::False => "False",
         }
+    }
+}
+
+pub(super) static CONDITION: Table = Table::new(&[
+    ("type", Rule::Keep(Field::ConditionType)),
+    ("status", Rule::Keep(Field::ConditionStatus)),
+    ("reason", Rule::Keep(Field::ConditionReason)),
+    ("message", Rule::Keep(Field::ConditionMessage)),
+    ("lastUpdateTime", Rule::Keep(Field::ConditionLastUpdate)),
+    ("lastTransitionTime", Rule::Keep(Field::ConditionLastTransition)),
+]);
+
+/// The types of condition that the controllers set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ConditionType {
+    Other,
+    Available,
+    Progressing,
+    ReplicaFailure,
+}
+
+/// The condition that is being read.
+#[derive(Clone, Debug)]
+pub(super) struct ConditionDraft {
+    pub(super) kind: ConditionType,
+    pub(super) condition: Condition,
+}
+
+impl ConditionDraft {
+    pub(super) const START: Self = Self {
+        kind: ConditionType::Other,
+        condition: Condition {
+            status: ConditionStatus::Unknown,
+            reason: String::new(),
+            message: String::new(),
+            last_update: None,
+            last_transition: None,
+        },
+    };
+
+    pub(super) fn clear(&mut self) {
+        self.kind = ConditionType::Other;
+        self.condition.status = ConditionStatus::Unknown;
+        self.condition.reason.clear();
+        self.condition.message.clear();
+        self.condition.last_update = None;
+        self.condition.last_transition = None;
+    }
+
+    pub(super) fn keep(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault> {
+        let condition = &mut self.condition;
+        match field {
+            Field::ConditionType => {
+                self.kind = match value.text()? {
+                    "Available" => ConditionType::Available,
+                    "Progressing" => ConditionType::Progressing,
+                    "ReplicaFailure" => ConditionType::ReplicaFailure,
+                    _ => ConditionType::Other,
+                }
+            }
+            Field::ConditionStatus => condition.status = ConditionStatus::parse(value.text()?),
+            Field::ConditionReason => value.cut(&mut condition.reason)?,
+            Field::ConditionMessage => value.cut(&mut condition.message)?,
+            Field::ConditionLastUpdate => condition.last_update = Some(value.time()?),
+            Field::ConditionLastTransition => condition.last_transition = Some(value.time()?),
+            _ => {}
+        }
+        Ok(())
     }
 }

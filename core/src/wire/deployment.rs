@@ -1,7 +1,14 @@
 //! `apps/v1` Deployment.
 
-use super::{Condition, IntAnnotation, Meta, SharedAnnotations};
-use crate::json::Digest;
+use super::annotations::Annotation;
+use super::condition::{CONDITION, ConditionDraft, ConditionType};
+use super::meta::{METADATA, MetaState};
+use super::project::{Fault, FieldFault, Value};
+use super::selector::{self, SELECTOR};
+use super::table::{Field, Rule, Table};
+use super::template::{POD_TEMPLATE, digest_template};
+use super::{Condition, IntAnnotation, Meta, Object, SharedAnnotations};
+use crate::json::{Digest, Digester, Event, Step};
 use crate::text::Selector;
 
 /// A Deployment as it passes from the wire to the store.
@@ -68,6 +75,24 @@ pub struct DeploymentStatus {
     pub has_other_conditions: bool,
 }
 
+impl DeploymentStatus {
+    /// The status of a new Deployment.
+    pub const EMPTY: Self = Self {
+        observed_generation: 0,
+        replicas: 0,
+        updated_replicas: 0,
+        ready_replicas: 0,
+        available_replicas: 0,
+        unavailable_replicas: 0,
+        terminating_replicas: None,
+        collision_count: None,
+        available: None,
+        progressing: None,
+        replica_failure: None,
+        has_other_conditions: false,
+    };
+}
+
 /// How a Deployment replaces old pods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -106,5 +131,217 @@ impl IntOrPercent {
     /// Parses `25%`.
     pub fn parse_percent(text: &str) -> Option<Self> {
         text.strip_suffix('%')?.parse().ok().map(Self::Percent)
+    }
+
+    fn read(value: Value<'_>) -> Result<Self, Fault> {
+        match value {
+            Value::Number(_) => value.int().map(Self::Int),
+            _ => Self::parse_percent(value.text()?).ok_or(Fault::Malformed),
+        }
+    }
+}
+
+static DEPLOYMENT: Table = Table::new(&[
+    ("metadata", Rule::Object(Field::Metadata, &METADATA)),
+    ("spec", Rule::Object(Field::Spec, &SPEC)),
+    ("status", Rule::Object(Field::Status, &STATUS)),
+]);
+
+static SPEC: Table = Table::new(&[
+    ("replicas", Rule::Keep(Field::Replicas)),
+    ("minReadySeconds", Rule::Keep(Field::MinReadySeconds)),
+    ("paused", Rule::Keep(Field::Paused)),
+    ("progressDeadlineSeconds", Rule::Keep(Field::ProgressDeadlineSeconds)),
+    ("revisionHistoryLimit", Rule::Keep(Field::RevisionHistoryLimit)),
+    ("strategy", Rule::Object(Field::Strategy, &STRATEGY)),
+    ("selector", Rule::Object(Field::Selector, &SELECTOR)),
+    ("template", Rule::Stream(Field::Template)),
+]);
+
+static STRATEGY: Table = Table::new(&[
+    ("type", Rule::Keep(Field::StrategyType)),
+    ("rollingUpdate", Rule::Object(Field::RollingUpdate, &ROLLING_UPDATE)),
+]);
+
+static ROLLING_UPDATE: Table = Table::new(&[
+    ("maxSurge", Rule::Keep(Field::MaxSurge)),
+    ("maxUnavailable", Rule::Keep(Field::MaxUnavailable)),
+]);
+
+static STATUS: Table = Table::new(&[
+    ("observedGeneration", Rule::Keep(Field::ObservedGeneration)),
+    ("replicas", Rule::Keep(Field::StatusReplicas)),
+    ("updatedReplicas", Rule::Keep(Field::UpdatedReplicas)),
+    ("readyReplicas", Rule::Keep(Field::ReadyReplicas)),
+    ("availableReplicas", Rule::Keep(Field::AvailableReplicas)),
+    ("unavailableReplicas", Rule::Keep(Field::UnavailableReplicas)),
+    ("terminatingReplicas", Rule::Keep(Field::TerminatingReplicas)),
+    ("collisionCount", Rule::Keep(Field::CollisionCount)),
+    ("conditions", Rule::Each(Field::Condition, &CONDITION)),
+]);
+
+/// What reading a Deployment needs beside the Deployment.
+#[derive(Clone, Debug)]
+pub struct DeploymentState {
+    meta: MetaState,
+    condition: ConditionDraft,
+    template: Digester,
+}
+
+impl Object for Deployment {
+    const KIND: &'static str = "Deployment";
+    const TABLE: &'static Table = &DEPLOYMENT;
+    type State = DeploymentState;
+    const EMPTY: Self = Self {
+        meta: Meta::EMPTY,
+        revision: IntAnnotation::Absent,
+        rollback_to: IntAnnotation::Absent,
+        annotations: SharedAnnotations::EMPTY,
+        replicas: 0,
+        min_ready_seconds: 0,
+        paused: false,
+        progress_deadline_seconds: None,
+        revision_history_limit: None,
+        strategy: Strategy::RollingUpdate,
+        max_surge: None,
+        max_unavailable: None,
+        selector: Selector::new(),
+        template: Digest::from_bits(0),
+        status: DeploymentStatus::EMPTY,
+    };
+    const START: DeploymentState = DeploymentState {
+        meta: MetaState::START,
+        condition: ConditionDraft::START,
+        template: Digester::new(&POD_TEMPLATE),
+    };
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn clear(&mut self, state: &mut DeploymentState) {
+        self.meta.clear(&mut state.meta);
+        self.revision = IntAnnotation::Absent;
+        self.rollback_to = IntAnnotation::Absent;
+        self.annotations.clear();
+        self.replicas = 1;
+        self.min_ready_seconds = 0;
+        self.paused = false;
+        self.progress_deadline_seconds = None;
+        self.revision_history_limit = None;
+        self.strategy = Strategy::default();
+        self.max_surge = None;
+        self.max_unavailable = None;
+        self.selector.clear();
+        self.template = Digest::default();
+        self.status = DeploymentStatus::EMPTY;
+        state.template.restart(&POD_TEMPLATE);
+    }
+
+    fn keep(
+        &mut self,
+        state: &mut DeploymentState,
+        field: Field,
+        value: Value<'_>,
+    ) -> Result<(), Fault> {
+        let status = &mut self.status;
+        match field {
+            Field::Replicas => self.replicas = value.int()?,
+            Field::MinReadySeconds => self.min_ready_seconds = value.int()?,
+            Field::Paused => self.paused = value.bool()?,
+            Field::ProgressDeadlineSeconds => {
+                self.progress_deadline_seconds = Some(value.int()?);
+            }
+            Field::RevisionHistoryLimit => self.revision_history_limit = Some(value.int()?),
+            Field::StrategyType => self.strategy = Strategy::parse(value.text()?),
+            Field::MaxSurge => self.max_surge = Some(IntOrPercent::read(value)?),
+            Field::MaxUnavailable => self.max_unavailable = Some(IntOrPercent::read(value)?),
+            Field::ExpressionOperator => selector::keep(&mut self.selector, value)?,
+            Field::ObservedGeneration => status.observed_generation = value.int()?,
+            Field::StatusReplicas => status.replicas = value.int()?,
+            Field::UpdatedReplicas => status.updated_replicas = value.int()?,
+            Field::ReadyReplicas => status.ready_replicas = value.int()?,
+            Field::AvailableReplicas => status.available_replicas = value.int()?,
+            Field::UnavailableReplicas => status.unavailable_replicas = value.int()?,
+            Field::TerminatingReplicas => status.terminating_replicas = Some(value.int()?),
+            Field::CollisionCount => status.collision_count = Some(value.int()?),
+            Field::ConditionType
+            | Field::ConditionStatus
+            | Field::ConditionReason
+            | Field::ConditionMessage
+            | Field::ConditionLastUpdate
+            | Field::ConditionLastTransition => state.condition.keep(field, value)?,
+            _ => self.meta.keep(&mut state.meta, field, value)?,
+        }
+        Ok(())
+    }
+
+    fn stream(
+        &mut self,
+        state: &mut DeploymentState,
+        field: Field,
+        event: Event<'_>,
+    ) -> Result<Step, Fault> {
+        match field {
+            Field::Annotations => return self.annotation(state, event),
+            Field::Template => state.template.push(event),
+            Field::MatchLabels | Field::ExpressionKey | Field::ExpressionValues => {
+                selector::stream(&mut self.selector, &mut state.meta.pairs, field, event)?;
+            }
+            _ => return self.meta.stream(&mut state.meta, field, event),
+        }
+        Ok(Step::Next)
+    }
+
+    fn begin(&mut self, state: &mut DeploymentState, field: Field) {
+        match field {
+            Field::Condition => state.condition.clear(),
+            Field::Selector | Field::MatchExpression => selector::begin(&mut self.selector, field),
+            _ => self.meta.begin(&mut state.meta, field),
+        }
+    }
+
+    fn end(&mut self, state: &mut DeploymentState, field: Field) {
+        let status = &mut self.status;
+        match field {
+            Field::Condition => {
+                let slot = match state.condition.kind {
+                    ConditionType::Available => &mut status.available,
+                    ConditionType::Progressing => &mut status.progressing,
+                    ConditionType::ReplicaFailure => &mut status.replica_failure,
+                    ConditionType::Other => {
+                        status.has_other_conditions = true;
+                        return;
+                    }
+                };
+                *slot = Some(state.condition.condition.clone());
+            }
+            Field::MatchExpression => selector::end(&mut self.selector, field),
+            _ => self.meta.end(&mut state.meta, field),
+        }
+    }
+
+    fn finish(&mut self, state: &mut DeploymentState) -> Result<(), FieldFault> {
+        self.template = digest_template(&state.template)?;
+        self.meta.check()
+    }
+}
+
+impl Deployment {
+    fn annotation(&mut self, state: &mut DeploymentState, event: Event<'_>) -> Result<Step, Fault> {
+        let wanted = |name: Annotation| {
+            name.is_shared() || matches!(name, Annotation::Revision | Annotation::RollbackTo)
+        };
+        let (step, entry) = state.meta.annotations.push(event, wanted)?;
+        let Some(entry) = entry else { return Ok(step) };
+        match entry.annotation {
+            Annotation::Revision => self.revision = entry.int(),
+            Annotation::RollbackTo => self.rollback_to = entry.int(),
+            Annotation::InitialEventsEnd if entry.is_true() => {
+                self.meta.ends_initial_events = true;
+            }
+            _ => self.annotations.insert(entry.digest()),
+        }
+        Ok(step)
     }
 }

@@ -1,6 +1,11 @@
 //! `metadata`: what every kind has.
 
+use super::annotations::AnnotationReader;
+use super::pairs::Pairs;
+use super::project::{Fault, FieldFault, Value};
+use super::table::{Field, Rule, Table};
 use super::{ResourceVersion, Uid};
+use crate::json::{Event, Step};
 use crate::limits;
 use crate::text::Labels;
 use crate::time::Timestamp;
@@ -29,6 +34,25 @@ pub struct Meta {
     pub controller: Option<ControllerRef>,
     /// Whether any finalizer is set.
     pub has_finalizers: bool,
+    /// Of a bookmark: the list that came as a stream is complete with it.
+    pub ends_initial_events: bool,
+}
+
+impl Meta {
+    /// No object's metadata.
+    pub const EMPTY: Self = Self {
+        namespace: String::new(),
+        name: String::new(),
+        uid: Uid::NIL,
+        resource_version: ResourceVersion::ANY,
+        generation: 0,
+        creation: None,
+        deletion: None,
+        labels: Labels::new(),
+        controller: None,
+        has_finalizers: false,
+        ends_initial_events: false,
+    };
 }
 
 /// The owner reference with `controller: true`.
@@ -67,4 +91,155 @@ impl OwnerKind {
             _ => Self::Other,
         }
     }
+}
+
+/// The members of `metadata` that are read.
+pub(super) static METADATA: Table = Table::new(&[
+    ("name", Rule::Keep(Field::Name)),
+    ("namespace", Rule::Keep(Field::Namespace)),
+    ("uid", Rule::Keep(Field::Uid)),
+    ("resourceVersion", Rule::Keep(Field::ResourceVersion)),
+    ("generation", Rule::Keep(Field::Generation)),
+    ("creationTimestamp", Rule::Keep(Field::CreationTimestamp)),
+    ("deletionTimestamp", Rule::Keep(Field::DeletionTimestamp)),
+    ("labels", Rule::Stream(Field::Labels)),
+    ("annotations", Rule::Stream(Field::Annotations)),
+    ("ownerReferences", Rule::Each(Field::OwnerReference, &OWNER_REFERENCE)),
+    ("finalizers", Rule::Stream(Field::Finalizers)),
+]);
+
+static OWNER_REFERENCE: Table = Table::new(&[
+    ("kind", Rule::Keep(Field::OwnerKind)),
+    ("name", Rule::Keep(Field::OwnerName)),
+    ("uid", Rule::Keep(Field::OwnerUid)),
+    ("controller", Rule::Keep(Field::OwnerController)),
+]);
+
+/// What reading metadata needs beside the metadata.
+#[derive(Clone, Debug)]
+pub struct MetaState {
+    /// Labels, and whatever map of strings a kind has.
+    pub(super) pairs: Pairs,
+    pub(super) annotations: AnnotationReader,
+    /// The owner reference at hand has `controller: true`.
+    is_controller: bool,
+    /// The owner with `controller: true` has been found.
+    has_controller: bool,
+}
+
+impl MetaState {
+    pub(super) const START: Self = Self {
+        pairs: Pairs::START,
+        annotations: AnnotationReader::START,
+        is_controller: false,
+        has_controller: false,
+    };
+}
+
+impl Meta {
+    pub(super) fn clear(&mut self, state: &mut MetaState) {
+        self.namespace.clear();
+        self.name.clear();
+        self.uid = Uid::NIL;
+        self.resource_version = ResourceVersion::ANY;
+        self.generation = 0;
+        self.creation = None;
+        self.deletion = None;
+        self.labels.clear();
+        self.controller = None;
+        self.has_finalizers = false;
+        self.ends_initial_events = false;
+        state.has_controller = false;
+    }
+
+    pub(super) fn keep(
+        &mut self,
+        state: &mut MetaState,
+        field: Field,
+        value: Value<'_>,
+    ) -> Result<(), Fault> {
+        match field {
+            Field::Name => value.fit(&mut self.name)?,
+            Field::Namespace => value.fit(&mut self.namespace)?,
+            Field::Uid => self.uid = parse_uid(value)?,
+            Field::ResourceVersion => self.resource_version = parse_resource_version(value)?,
+            Field::Generation => self.generation = value.int()?,
+            Field::CreationTimestamp => self.creation = Some(value.time()?),
+            Field::DeletionTimestamp => self.deletion = Some(value.time()?),
+            _ if state.has_controller => {}
+            Field::OwnerController => state.is_controller = value.bool()?,
+            _ => {
+                let owner = self.controller.get_or_insert_default();
+                match field {
+                    Field::OwnerKind => owner.kind = OwnerKind::parse(value.text()?),
+                    Field::OwnerName => value.fit(&mut owner.name)?,
+                    Field::OwnerUid => owner.uid = parse_uid(value)?,
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn stream(
+        &mut self,
+        state: &mut MetaState,
+        field: Field,
+        event: Event<'_>,
+    ) -> Result<Step, Fault> {
+        match (field, event) {
+            (Field::Labels, _) => {
+                if let Some(label) = state.pairs.push(event)? {
+                    self.labels.insert(label.key, label.value);
+                }
+            }
+            (Field::Finalizers, Event::String(_)) => self.has_finalizers = true,
+            _ => {}
+        }
+        Ok(Step::Next)
+    }
+
+    pub(super) fn begin(&mut self, state: &mut MetaState, field: Field) {
+        if field == Field::OwnerReference && !state.has_controller {
+            self.controller = None;
+            state.is_controller = false;
+        }
+    }
+
+    pub(super) fn end(&mut self, state: &mut MetaState, field: Field) {
+        if field == Field::OwnerReference && !state.has_controller {
+            state.has_controller = state.is_controller;
+            if !state.has_controller {
+                self.controller = None;
+            }
+        }
+    }
+
+    /// Whether the object can be told from others.
+    pub(super) fn check(&self) -> Result<(), FieldFault> {
+        let too_many = self.labels.as_slice().is_err();
+        let owner = self.controller.as_ref();
+        let missing = |field| FieldFault { field, fault: Fault::Missing };
+        match () {
+            () if self.name.is_empty() => Err(missing(Field::Name)),
+            () if self.uid == Uid::NIL => Err(missing(Field::Uid)),
+            () if self.resource_version == ResourceVersion::ANY => {
+                Err(missing(Field::ResourceVersion))
+            }
+            () if owner.is_some_and(|owner| owner.name.is_empty()) => {
+                Err(missing(Field::OwnerName))
+            }
+            () if owner.is_some_and(|owner| owner.uid == Uid::NIL) => Err(missing(Field::OwnerUid)),
+            () if too_many => Err(FieldFault { field: Field::Labels, fault: Fault::TooMany }),
+            () => Ok(()),
+        }
+    }
+}
+
+fn parse_uid(value: Value<'_>) -> Result<Uid, Fault> {
+    Uid::parse(value.text()?).ok_or(Fault::Malformed)
+}
+
+pub(super) fn parse_resource_version(value: Value<'_>) -> Result<ResourceVersion, Fault> {
+    ResourceVersion::parse(value.text()?).ok_or(Fault::Malformed)
 }

@@ -1,25 +1,41 @@
 //! Objects on the wire, and the typed records they become while they pass through.
 //!
-//! A record holds one object at a time, at Kubernetes' full limits; the store keeps a compact form.
+//! A [`Table`] per kind says what is read of it; a projector walks the tokens along the table and
+//! fills a record. [`WatchDecoder`], [`ListDecoder`] and [`AnswerDecoder`] put this together:
+//! bytes in, one record after the other out. A record holds one object at a time, at Kubernetes'
+//! full limits; the store keeps a compact form.
 
 mod annotations;
 mod condition;
+mod decode;
 mod deployment;
+mod envelope;
 mod id;
 mod lease;
 mod meta;
+mod object;
+mod pairs;
 mod pod;
+mod project;
 mod replicaset;
+mod selector;
 mod status;
+mod table;
 mod template;
+mod value;
 
 pub use annotations::{IntAnnotation, RevisionHistory, SharedAnnotations};
 pub use condition::{Condition, ConditionStatus};
-pub use deployment::{Deployment, DeploymentStatus, IntOrPercent, Strategy};
+pub use decode::{Answer, AnswerDecoder, ListDecoder, ListEvent, WatchDecoder, WatchEvent};
+pub use deployment::{Deployment, DeploymentState, DeploymentStatus, IntOrPercent, Strategy};
+pub use envelope::{Change, ListMeta, ObjectFault};
 pub use id::{ResourceVersion, Uid};
 pub use lease::Lease;
-pub use meta::{ControllerRef, Meta, OwnerKind};
-pub use pod::{Phase, Pod};
-pub use replicaset::{ReplicaSet, ReplicaSetStatus};
+pub use meta::{ControllerRef, Meta, MetaState, OwnerKind};
+pub use object::Object;
+pub use pod::{Phase, Pod, PodState};
+pub use project::{Fault, FieldFault, Value};
+pub use replicaset::{ReplicaSet, ReplicaSetState, ReplicaSetStatus};
 pub use status::{Reason, Status};
+pub use table::{Field, Rule, Table};
 pub use template::{POD_TEMPLATE, POD_TEMPLATE_HASH};

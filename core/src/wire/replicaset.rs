@@ -1,7 +1,14 @@
 //! `apps/v1` ReplicaSet.
 
-use super::{Condition, IntAnnotation, Meta, RevisionHistory, SharedAnnotations};
-use crate::json::Digest;
+use super::annotations::Annotation;
+use super::condition::{CONDITION, ConditionDraft, ConditionType};
+use super::meta::{METADATA, MetaState};
+use super::project::{Fault, FieldFault, Value};
+use super::selector::{self, SELECTOR};
+use super::table::{Field, Rule, Table};
+use super::template::{POD_TEMPLATE, digest_template};
+use super::{Condition, IntAnnotation, Meta, Object, RevisionHistory, SharedAnnotations};
+use crate::json::{Digest, Digester, Event, Step};
 use crate::text::{Labels, Selector};
 
 /// A ReplicaSet as it passes from the wire to the store.
@@ -52,4 +59,197 @@ pub struct ReplicaSetStatus {
     pub replica_failure: Option<Condition>,
     /// Whether there are conditions of other types.
     pub has_other_conditions: bool,
+}
+
+impl ReplicaSetStatus {
+    /// The status of a new ReplicaSet.
+    pub const EMPTY: Self = Self {
+        replicas: 0,
+        fully_labeled_replicas: 0,
+        ready_replicas: 0,
+        available_replicas: 0,
+        terminating_replicas: None,
+        observed_generation: 0,
+        replica_failure: None,
+        has_other_conditions: false,
+    };
+}
+
+static REPLICA_SET: Table = Table::new(&[
+    ("metadata", Rule::Object(Field::Metadata, &METADATA)),
+    ("spec", Rule::Object(Field::Spec, &SPEC)),
+    ("status", Rule::Object(Field::Status, &STATUS)),
+]);
+
+static SPEC: Table = Table::new(&[
+    ("replicas", Rule::Keep(Field::Replicas)),
+    ("minReadySeconds", Rule::Keep(Field::MinReadySeconds)),
+    ("selector", Rule::Object(Field::Selector, &SELECTOR)),
+    ("template", Rule::Tee(Field::Template, &TEMPLATE)),
+]);
+
+static TEMPLATE: Table =
+    Table::new(&[("metadata", Rule::Object(Field::TemplateMetadata, &TEMPLATE_METADATA))]);
+
+static TEMPLATE_METADATA: Table = Table::new(&[("labels", Rule::Stream(Field::TemplateLabels))]);
+
+static STATUS: Table = Table::new(&[
+    ("replicas", Rule::Keep(Field::StatusReplicas)),
+    ("fullyLabeledReplicas", Rule::Keep(Field::FullyLabeledReplicas)),
+    ("readyReplicas", Rule::Keep(Field::ReadyReplicas)),
+    ("availableReplicas", Rule::Keep(Field::AvailableReplicas)),
+    ("terminatingReplicas", Rule::Keep(Field::TerminatingReplicas)),
+    ("observedGeneration", Rule::Keep(Field::ObservedGeneration)),
+    ("conditions", Rule::Each(Field::Condition, &CONDITION)),
+]);
+
+/// What reading a ReplicaSet needs beside the ReplicaSet.
+#[derive(Clone, Debug)]
+pub struct ReplicaSetState {
+    meta: MetaState,
+    condition: ConditionDraft,
+    template: Digester,
+}
+
+impl Object for ReplicaSet {
+    const KIND: &'static str = "ReplicaSet";
+    const TABLE: &'static Table = &REPLICA_SET;
+    type State = ReplicaSetState;
+    const EMPTY: Self = Self {
+        meta: Meta::EMPTY,
+        revision: IntAnnotation::Absent,
+        revision_history: None,
+        desired_replicas: IntAnnotation::Absent,
+        max_replicas: IntAnnotation::Absent,
+        annotations: SharedAnnotations::EMPTY,
+        replicas: 0,
+        min_ready_seconds: 0,
+        selector: Selector::new(),
+        template: Digest::from_bits(0),
+        template_labels: Labels::new(),
+        status: ReplicaSetStatus::EMPTY,
+    };
+    const START: ReplicaSetState = ReplicaSetState {
+        meta: MetaState::START,
+        condition: ConditionDraft::START,
+        template: Digester::new(&POD_TEMPLATE),
+    };
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn clear(&mut self, state: &mut ReplicaSetState) {
+        self.meta.clear(&mut state.meta);
+        self.revision = IntAnnotation::Absent;
+        self.revision_history = None;
+        self.desired_replicas = IntAnnotation::Absent;
+        self.max_replicas = IntAnnotation::Absent;
+        self.annotations.clear();
+        self.replicas = 1;
+        self.min_ready_seconds = 0;
+        self.selector.clear();
+        self.template = Digest::default();
+        self.template_labels.clear();
+        self.status = ReplicaSetStatus::EMPTY;
+        state.template.restart(&POD_TEMPLATE);
+    }
+
+    fn keep(
+        &mut self,
+        state: &mut ReplicaSetState,
+        field: Field,
+        value: Value<'_>,
+    ) -> Result<(), Fault> {
+        let status = &mut self.status;
+        match field {
+            Field::Replicas => self.replicas = value.int()?,
+            Field::MinReadySeconds => self.min_ready_seconds = value.int()?,
+            Field::ExpressionOperator => selector::keep(&mut self.selector, value)?,
+            Field::StatusReplicas => status.replicas = value.int()?,
+            Field::FullyLabeledReplicas => status.fully_labeled_replicas = value.int()?,
+            Field::ReadyReplicas => status.ready_replicas = value.int()?,
+            Field::AvailableReplicas => status.available_replicas = value.int()?,
+            Field::TerminatingReplicas => status.terminating_replicas = Some(value.int()?),
+            Field::ObservedGeneration => status.observed_generation = value.int()?,
+            Field::ConditionType
+            | Field::ConditionStatus
+            | Field::ConditionReason
+            | Field::ConditionMessage
+            | Field::ConditionLastUpdate
+            | Field::ConditionLastTransition => state.condition.keep(field, value)?,
+            _ => self.meta.keep(&mut state.meta, field, value)?,
+        }
+        Ok(())
+    }
+
+    fn stream(
+        &mut self,
+        state: &mut ReplicaSetState,
+        field: Field,
+        event: Event<'_>,
+    ) -> Result<Step, Fault> {
+        let pairs = &mut state.meta.pairs;
+        match field {
+            Field::Annotations => return self.annotation(state, event),
+            Field::Template => state.template.push(event),
+            Field::TemplateLabels => {
+                if let Some(label) = pairs.push(event)? {
+                    self.template_labels.insert(label.key, label.value);
+                }
+            }
+            Field::MatchLabels | Field::ExpressionKey | Field::ExpressionValues => {
+                selector::stream(&mut self.selector, pairs, field, event)?;
+            }
+            _ => return self.meta.stream(&mut state.meta, field, event),
+        }
+        Ok(Step::Next)
+    }
+
+    fn begin(&mut self, state: &mut ReplicaSetState, field: Field) {
+        match field {
+            Field::Condition => state.condition.clear(),
+            Field::Selector | Field::MatchExpression => selector::begin(&mut self.selector, field),
+            _ => self.meta.begin(&mut state.meta, field),
+        }
+    }
+
+    fn end(&mut self, state: &mut ReplicaSetState, field: Field) {
+        match field {
+            Field::Condition if state.condition.kind == ConditionType::ReplicaFailure => {
+                self.status.replica_failure = Some(state.condition.condition.clone());
+            }
+            Field::Condition => self.status.has_other_conditions = true,
+            Field::MatchExpression => selector::end(&mut self.selector, field),
+            _ => self.meta.end(&mut state.meta, field),
+        }
+    }
+
+    fn finish(&mut self, state: &mut ReplicaSetState) -> Result<(), FieldFault> {
+        self.template = digest_template(&state.template)?;
+        if self.template_labels.as_slice().is_err() {
+            return Err(FieldFault { field: Field::TemplateLabels, fault: Fault::TooMany });
+        }
+        self.meta.check()
+    }
+}
+
+impl ReplicaSet {
+    fn annotation(&mut self, state: &mut ReplicaSetState, event: Event<'_>) -> Result<Step, Fault> {
+        let wanted =
+            |name| !matches!(name, Annotation::LastAppliedConfiguration | Annotation::RollbackTo);
+        let (step, entry) = state.meta.annotations.push(event, wanted)?;
+        let Some(entry) = entry else { return Ok(step) };
+        match entry.annotation {
+            Annotation::Revision => self.revision = entry.int(),
+            Annotation::RevisionHistory => self.revision_history = Some(entry.history()),
+            Annotation::DesiredReplicas => self.desired_replicas = entry.int(),
+            Annotation::MaxReplicas => self.max_replicas = entry.int(),
+            Annotation::InitialEventsEnd if entry.is_true() => {
+                self.meta.ends_initial_events = true;
+            }
+            _ => self.annotations.insert(entry.digest()),
+        }
+        Ok(step)
+    }
 }

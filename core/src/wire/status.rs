@@ -1,11 +1,15 @@
 //! `v1` Status: how the API server says no.
 
+use super::project::{Fault, Value};
+use super::table::{Field, Rule, Table};
 use crate::limits;
 use heapless::String;
 
 /// A Status as it came in an answer or in a watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
+    /// The document is a Status, and not the object that was asked for.
+    pub is_present: bool,
     /// The HTTP code; 0 when the body did not tell.
     pub code: u16,
     /// Why, for machines.
@@ -91,5 +95,67 @@ impl Reason {
             "Timeout" => Self::Timeout,
             _ => Self::Unknown,
         }
+    }
+}
+
+/// A Status, or, where that is what came, an object: no kind has these members of its own.
+pub(super) static STATUS: Table = Table::new(&[
+    ("kind", Rule::Keep(Field::Kind)),
+    ("code", Rule::Keep(Field::Code)),
+    ("reason", Rule::Keep(Field::Reason)),
+    ("message", Rule::Keep(Field::Message)),
+    ("details", Rule::Object(Field::Details, &DETAILS)),
+]);
+
+static DETAILS: Table = Table::new(&[
+    ("name", Rule::Keep(Field::DetailsName)),
+    ("retryAfterSeconds", Rule::Keep(Field::RetryAfterSeconds)),
+    ("causes", Rule::Each(Field::Cause, &CAUSE)),
+]);
+
+static CAUSE: Table = Table::new(&[("reason", Rule::Keep(Field::CauseType))]);
+
+impl Status {
+    /// No Status.
+    pub const EMPTY: Self = Self {
+        is_present: false,
+        code: 0,
+        reason: Reason::Unknown,
+        message: String::new(),
+        name: String::new(),
+        namespace_terminating: false,
+        resource_version_too_large: false,
+        retry_after_seconds: None,
+    };
+
+    pub(super) fn clear(&mut self) {
+        self.is_present = false;
+        self.code = 0;
+        self.reason = Reason::Unknown;
+        self.message.clear();
+        self.name.clear();
+        self.namespace_terminating = false;
+        self.resource_version_too_large = false;
+        self.retry_after_seconds = None;
+    }
+
+    /// Takes a field of a Status; `None` if the field is none of its.
+    pub(super) fn keep(&mut self, field: Field, value: Value<'_>) -> Option<Result<(), Fault>> {
+        Some(match field {
+            Field::Kind => value.text().map(|kind| self.is_present = kind == "Status"),
+            Field::Code => value.int().map(|code| self.code = code),
+            Field::Reason => value.text().map(|reason| self.reason = Reason::parse(reason)),
+            Field::Message => value.cut(&mut self.message),
+            Field::DetailsName => value.cut(&mut self.name),
+            Field::RetryAfterSeconds => {
+                value.int().map(|seconds| self.retry_after_seconds = Some(seconds))
+            }
+            Field::CauseType => value.text().map(|cause| match cause {
+                "NamespaceTerminating" => self.namespace_terminating = true,
+                "ResourceVersionTooLarge" => self.resource_version_too_large = true,
+                _ => {}
+            }),
+            _ => return None,
+        })
     }
 }

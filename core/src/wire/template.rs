@@ -3,7 +3,9 @@
 //! What is not mentioned here is plain. Quantities compare by value, times as instants, empty maps
 //! and embedded structs equal absent ones, and the `pod-template-hash` label does not count.
 
-use crate::json::Shape;
+use super::project::{Fault, FieldFault};
+use super::table::Field;
+use crate::json::{Digest, Digester, Shape};
 
 /// The label that ties a ReplicaSet and its pods to a template.
 pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
@@ -87,3 +89,8 @@ static TERM: Shape =
 
 /// An empty selector matches everything, none matches nothing; an empty map in it changes neither.
 static LABEL_SELECTOR: Shape = Shape::object(&[("matchLabels", &Shape::MAP)]);
+
+pub(super) fn digest_template(template: &Digester) -> Result<Digest, FieldFault> {
+    let too_deep = FieldFault { field: Field::Template, fault: Fault::TooDeep };
+    template.finish().map_err(|_| too_deep)
+}

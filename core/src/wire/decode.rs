@@ -1,0 +1,220 @@
+//! The decoders: bytes in, one object after the other out.
+
+use super::envelope::{Change, ListMeta, ObjectFault, Reader};
+use super::project::FieldFault;
+use super::{Object, ResourceVersion, Status};
+use crate::json;
+
+/// Reads an answer that holds one object, or the Status that came instead.
+pub struct AnswerDecoder<K: Object>(Reader<K>);
+
+/// What an answer holds.
+#[derive(Debug)]
+pub enum Answer<'a, K> {
+    /// The object.
+    Object(&'a K),
+    /// A Status: an error, or the confirmation of a deletion.
+    Status(&'a Status),
+    /// An object that cannot be used.
+    Faulty(ObjectFault<'a>),
+}
+
+impl<K: Object> AnswerDecoder<K> {
+    /// A decoder before the first byte.
+    pub const fn new() -> Self {
+        Self(Reader::new(Reader::<K>::ANSWER))
+    }
+
+    /// Takes the next bytes of the body.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), json::Error> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let read = self.0.feed(rest)?;
+            rest = rest.get(read..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// The body is over: what it holds.
+    pub fn finish(&mut self) -> Result<Answer<'_, K>, json::Error> {
+        self.0.tokenizer.finish(&mut |_: json::Event<'_>| json::Step::Next)?;
+        if self.0.envelope.status.is_present {
+            return Ok(Answer::Status(&self.0.envelope.status));
+        }
+        Ok(match self.0.object() {
+            Ok(object) => Answer::Object(object),
+            Err(fault) => Answer::Faulty(fault),
+        })
+    }
+
+    /// Gets ready for another answer.
+    pub fn reset(&mut self) {
+        self.0.reset();
+    }
+}
+
+/// Reads a page of a list.
+pub struct ListDecoder<K: Object>(Reader<K>);
+
+/// What comes in a list.
+#[derive(Debug)]
+pub enum ListEvent<'a, K> {
+    /// An item.
+    Item(&'a K),
+    /// An item that cannot be used. The list goes on.
+    Faulty(ObjectFault<'a>),
+    /// The page is complete.
+    End(&'a ListMeta),
+    /// The page is complete, but its metadata cannot be used.
+    FaultyEnd(FieldFault),
+    /// A Status came instead.
+    Status(&'a Status),
+}
+
+impl<K: Object> ListDecoder<K> {
+    /// A decoder before the first byte.
+    pub const fn new() -> Self {
+        Self(Reader::new(Reader::<K>::LIST))
+    }
+
+    /// Reads on to the next event or the end of `bytes`; returns how many bytes it took. The rest
+    /// has to be fed again.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(usize, Option<ListEvent<'_, K>>), json::Error> {
+        let was_done = self.0.tokenizer.is_done();
+        let read = self.0.feed(bytes)?;
+        if core::mem::take(&mut self.0.envelope.has_item) {
+            let event = match self.0.object() {
+                Ok(object) => ListEvent::Item(object),
+                Err(fault) => ListEvent::Faulty(fault),
+            };
+            return Ok((read, Some(event)));
+        }
+        if was_done || !self.0.tokenizer.is_done() {
+            return Ok((read, None));
+        }
+        let fault = self.0.take_fault();
+        let envelope = &self.0.envelope;
+        let event = match envelope.list_fault.or(fault) {
+            _ if envelope.status.is_present => ListEvent::Status(&envelope.status),
+            Some(fault) => ListEvent::FaultyEnd(fault),
+            None => ListEvent::End(&envelope.list),
+        };
+        Ok((read, Some(event)))
+    }
+
+    /// Whether the page came to its end.
+    pub fn is_done(&self) -> bool {
+        self.0.tokenizer.is_done()
+    }
+
+    /// Gets ready for another page.
+    pub fn reset(&mut self) {
+        self.0.reset();
+    }
+}
+
+/// Reads a watch.
+pub struct WatchDecoder<K: Object>(Reader<K>);
+
+/// What comes in a watch.
+#[derive(Debug)]
+pub enum WatchEvent<'a, K> {
+    /// The object is new to this watch.
+    Added(&'a K),
+    /// The object has changed.
+    Modified(&'a K),
+    /// The object is gone; this is its last state, at the version of the deletion.
+    Deleted(&'a K),
+    /// Everything up to this version has been told.
+    Bookmark {
+        /// The version.
+        resource_version: ResourceVersion,
+        /// The list that came as a stream is complete.
+        ends_initial_events: bool,
+    },
+    /// The watch has failed.
+    Error(&'a Status),
+    /// An object that cannot be used, and what happened to it. The watch goes on.
+    Faulty(Change, ObjectFault<'a>),
+    /// An event of a type that is not known.
+    Unknown,
+}
+
+impl<K: Object> WatchDecoder<K> {
+    /// A decoder before the first byte.
+    pub const fn new() -> Self {
+        Self(Reader::new(Reader::<K>::WATCH_EVENT))
+    }
+
+    /// Reads on to the next event or the end of `bytes`; returns how many bytes it took. The rest
+    /// has to be fed again. After an error the watch cannot be read on.
+    pub fn feed(
+        &mut self,
+        bytes: &[u8],
+    ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
+        if self.0.tokenizer.is_done() {
+            self.0.tokenizer.restart();
+        }
+        let read = self.0.feed(bytes)?;
+        let event = if self.0.tokenizer.is_done() { Some(self.event()) } else { None };
+        Ok((read, event))
+    }
+
+    /// Whether the last event is complete and no other has begun: a watch that ends elsewhere was
+    /// cut off.
+    pub fn is_between_events(&self) -> bool {
+        self.0.tokenizer.is_done() || self.0.tokenizer.is_at_start()
+    }
+
+    /// Gets ready for another watch.
+    pub fn reset(&mut self) {
+        self.0.reset();
+    }
+
+    fn event(&mut self) -> WatchEvent<'_, K> {
+        let change = match self.0.envelope.change {
+            None => return WatchEvent::Unknown,
+            Some(Change::Error) => return WatchEvent::Error(&self.0.envelope.status),
+            Some(Change::Bookmark) => return self.bookmark(),
+            Some(change) => change,
+        };
+        match (self.0.object(), change) {
+            (Err(fault), _) => WatchEvent::Faulty(change, fault),
+            (Ok(object), Change::Added) => WatchEvent::Added(object),
+            (Ok(object), Change::Deleted) => WatchEvent::Deleted(object),
+            (Ok(object), _) => WatchEvent::Modified(object),
+        }
+    }
+
+    /// A bookmark has a version and nothing else that an object must have.
+    fn bookmark(&mut self) -> WatchEvent<'_, K> {
+        let resource_version = self.0.envelope.object.meta().resource_version;
+        let ends_initial_events = self.0.envelope.object.meta().ends_initial_events;
+        if resource_version != ResourceVersion::ANY {
+            self.0.take_fault();
+            return WatchEvent::Bookmark { resource_version, ends_initial_events };
+        }
+        match self.0.object() {
+            Err(fault) => WatchEvent::Faulty(Change::Bookmark, fault),
+            Ok(_) => WatchEvent::Unknown,
+        }
+    }
+}
+
+impl<K: Object> Default for AnswerDecoder<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: Object> Default for ListDecoder<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: Object> Default for WatchDecoder<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

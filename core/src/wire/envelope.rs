@@ -1,0 +1,253 @@
+//! What objects come in: an answer, a list, a watch.
+
+use super::meta::parse_resource_version;
+use super::project::{Fault, FieldFault, Projector, Record, Value};
+use super::status::STATUS;
+use super::table::{Field, Rule, Table};
+use super::{Meta, Object, ResourceVersion, Status};
+use crate::json::{self, Event, Step, Tokenizer};
+use crate::limits;
+use core::fmt;
+use heapless::String;
+
+/// Reads objects of one kind out of one sort of envelope, one object at a time.
+///
+/// Made for static memory: it holds one object at Kubernetes' full limits, and is a constant.
+pub(super) struct Reader<K: Object> {
+    pub(super) tokenizer: Tokenizer,
+    projector: Projector,
+    pub(super) envelope: Envelope<K>,
+    root: &'static Table,
+}
+
+/// The object and what is around it.
+pub(super) struct Envelope<K: Object> {
+    pub(super) object: K,
+    state: K::State,
+    pub(super) status: Status,
+    pub(super) change: Option<Change>,
+    pub(super) list: ListMeta,
+    pub(super) list_fault: Option<FieldFault>,
+    /// An item of a list is complete and waits to be taken.
+    pub(super) has_item: bool,
+}
+
+/// `type` of a watch event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Change {
+    /// `ADDED`
+    Added,
+    /// `MODIFIED`
+    Modified,
+    /// `DELETED`
+    Deleted,
+    /// `BOOKMARK`
+    Bookmark,
+    /// `ERROR`
+    Error,
+}
+
+/// `metadata` of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListMeta {
+    /// The version of the list; a watch goes on from there.
+    pub resource_version: ResourceVersion,
+    /// What to ask for to get the next page; empty after the last.
+    pub continue_token: String<{ limits::CONTINUE }>,
+    /// How many more objects there are, if the server says so.
+    pub remaining: Option<u64>,
+}
+
+/// An object that cannot be used, because of one of its fields.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectFault<'a> {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its metadata, as far as that could be read.
+    pub meta: &'a Meta,
+    /// The field, and what is wrong with it.
+    pub fault: FieldFault,
+}
+
+impl fmt::Display for ObjectFault<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, meta: Meta { namespace, name, .. }, fault } = self;
+        write!(f, "{kind} {namespace}/{name}: {fault}")
+    }
+}
+
+impl<K: Object> Reader<K> {
+    pub(super) const fn new(root: &'static Table) -> Self {
+        Self {
+            tokenizer: Tokenizer::new(),
+            projector: Projector::new(),
+            envelope: Envelope {
+                object: K::EMPTY,
+                state: K::START,
+                status: Status::EMPTY,
+                change: None,
+                list: ListMeta {
+                    resource_version: ResourceVersion::ANY,
+                    continue_token: String::new(),
+                    remaining: None,
+                },
+                list_fault: None,
+                has_item: false,
+            },
+            root,
+        }
+    }
+
+    /// Reads on, at most to the end of an item or of the document.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<usize, json::Error> {
+        if self.tokenizer.is_at_start() {
+            self.projector.start(self.root);
+            self.envelope.clear();
+        }
+        let Self { tokenizer, projector, envelope, .. } = self;
+        tokenizer.feed(bytes, &mut |event: Event<'_>| projector.push(event, envelope))
+    }
+
+    /// Forgets the object at hand and all that was to come.
+    pub(super) fn reset(&mut self) {
+        self.tokenizer = Tokenizer::new();
+        self.projector = Projector::new();
+        self.envelope.clear();
+    }
+
+    /// The object that is complete.
+    pub(super) fn object(&mut self) -> Result<&K, ObjectFault<'_>> {
+        let Envelope { object, state, .. } = &mut self.envelope;
+        let complete = object.finish(state);
+        let object = &self.envelope.object;
+        match self.projector.take_fault().or(complete.err()) {
+            None => Ok(object),
+            Some(fault) => Err(ObjectFault { kind: K::KIND, meta: object.meta(), fault }),
+        }
+    }
+
+    pub(super) fn take_fault(&mut self) -> Option<FieldFault> {
+        self.projector.take_fault()
+    }
+
+    /// An object, or the Status that came instead.
+    pub(super) const ANSWER: &'static Table =
+        &Table { members: K::TABLE.members, or: Some(&STATUS) };
+
+    /// A watch event.
+    pub(super) const WATCH_EVENT: &'static Table = &Table::new(&[
+        ("type", Rule::Keep(Field::EventType)),
+        ("object", Rule::Object(Field::EventObject, Self::ANSWER)),
+    ]);
+
+    /// A list, or the Status that came instead.
+    pub(super) const LIST: &'static Table = &Table {
+        members: &[
+            ("metadata", Rule::Object(Field::ListMetadata, &LIST_METADATA)),
+            ("items", Rule::Each(Field::Item, K::TABLE)),
+        ],
+        or: Some(&STATUS),
+    };
+}
+
+static LIST_METADATA: Table = Table::new(&[
+    ("resourceVersion", Rule::Keep(Field::ListResourceVersion)),
+    ("continue", Rule::Stream(Field::ListContinue)),
+    ("remainingItemCount", Rule::Keep(Field::ListRemaining)),
+]);
+
+impl<K: Object> Envelope<K> {
+    fn clear(&mut self) {
+        self.object.clear(&mut self.state);
+        self.status.clear();
+        self.change = None;
+        self.list.resource_version = ResourceVersion::ANY;
+        self.list.continue_token.clear();
+        self.list.remaining = None;
+        self.list_fault = None;
+        self.has_item = false;
+    }
+
+    fn keep_list_meta(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault> {
+        match field {
+            Field::ListResourceVersion => {
+                self.list.resource_version = parse_resource_version(value)?;
+            }
+            // Only a hint, so not worth a fault.
+            _ => self.list.remaining = value.int().ok(),
+        }
+        Ok(())
+    }
+
+    /// A token is longer than any text that is kept as a whole, and may come in pieces.
+    fn continue_token(&mut self, event: Event<'_>) -> Result<(), Fault> {
+        match event {
+            Event::String(fragment) => {
+                let text = core::str::from_utf8(fragment.bytes).map_err(|_| Fault::Malformed)?;
+                self.list.continue_token.push_str(text).map_err(|_| Fault::TooLong)
+            }
+            Event::Null => Ok(()),
+            _ => Err(Fault::WrongType),
+        }
+    }
+
+    /// Faults of the list must not be taken for faults of an item.
+    fn note_list_fault(&mut self, field: Field, kept: Result<(), Fault>) {
+        if let Err(fault) = kept {
+            self.list_fault.get_or_insert(FieldFault { field, fault });
+        }
+    }
+}
+
+impl<K: Object> Record for Envelope<K> {
+    fn keep(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault> {
+        match field {
+            Field::EventType => {
+                self.change = match value {
+                    Value::Text { text: "ADDED", .. } => Some(Change::Added),
+                    Value::Text { text: "MODIFIED", .. } => Some(Change::Modified),
+                    Value::Text { text: "DELETED", .. } => Some(Change::Deleted),
+                    Value::Text { text: "BOOKMARK", .. } => Some(Change::Bookmark),
+                    Value::Text { text: "ERROR", .. } => Some(Change::Error),
+                    _ => None,
+                };
+                Ok(())
+            }
+            Field::ListResourceVersion | Field::ListRemaining => {
+                let kept = self.keep_list_meta(field, value);
+                self.note_list_fault(field, kept);
+                Ok(())
+            }
+            _ => match self.status.keep(field, value) {
+                Some(kept) => kept,
+                None => self.object.keep(&mut self.state, field, value),
+            },
+        }
+    }
+
+    fn stream(&mut self, field: Field, event: Event<'_>) -> Result<Step, Fault> {
+        if field == Field::ListContinue {
+            let kept = self.continue_token(event);
+            self.note_list_fault(field, kept);
+            return Ok(Step::Next);
+        }
+        self.object.stream(&mut self.state, field, event)
+    }
+
+    fn begin(&mut self, field: Field) {
+        match field {
+            Field::Item => self.object.clear(&mut self.state),
+            _ => self.object.begin(&mut self.state, field),
+        }
+    }
+
+    fn end(&mut self, field: Field) -> Step {
+        if field == Field::Item {
+            self.has_item = true;
+            return Step::Pause;
+        }
+        self.object.end(&mut self.state, field);
+        Step::Next
+    }
+}

@@ -1,0 +1,273 @@
+//! The projector: walks an object along a table and hands over what the table names.
+
+use super::table::{Field, Rule, Table};
+use crate::json::{Collector, Event, Fragment, Step};
+use core::fmt;
+use heapless::Vec;
+
+/// Someone who takes what a table names.
+pub(super) trait Record {
+    /// A value to keep. `null` is absence and does not come.
+    fn keep(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault>;
+
+    /// The next event of a value that streams, or the `null` that stands for an object.
+    /// [`Step::Skip`] is allowed after a key.
+    fn stream(&mut self, field: Field, event: Event<'_>) -> Result<Step, Fault>;
+
+    /// An object, or an element of an array, begins.
+    fn begin(&mut self, field: Field);
+
+    /// It ends. [`Step::Pause`] hands control back to whoever feeds the tokenizer.
+    fn end(&mut self, field: Field) -> Step;
+}
+
+/// A value to keep.
+#[derive(Clone, Copy, Debug)]
+pub enum Value<'a> {
+    /// A string.
+    Text {
+        /// The string, or the start of it.
+        text: &'a str,
+        /// It was longer than the longest that is kept.
+        cut: bool,
+    },
+    /// The text of a number.
+    Number(&'a str),
+    /// `true` or `false`
+    Bool(bool),
+}
+
+/// The longest string that is kept.
+const TEXT: usize = 256;
+/// Nested objects and arrays that tables look into.
+const LEVELS: usize = 10;
+
+/// What is wrong with a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Fault {
+    /// It is not there, but must be.
+    Missing,
+    /// A string where a number belongs, or the like.
+    WrongType,
+    /// The type is right but the value is not: a date that is none, a number out of range.
+    Malformed,
+    /// A text longer than Kubernetes allows.
+    TooLong,
+    /// More entries than fit.
+    TooMany,
+    /// Nested more deeply than the API's types are.
+    TooDeep,
+}
+
+/// A field and what is wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct FieldFault {
+    /// The field.
+    pub field: Field,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+impl fmt::Display for FieldFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field.path(), self.fault)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Missing => "is missing",
+            Self::WrongType => "has the wrong type",
+            Self::Malformed => "is malformed",
+            Self::TooLong => "is too long",
+            Self::TooMany => "has too many entries",
+            Self::TooDeep => "is nested too deeply",
+        })
+    }
+}
+
+/// Where in a table the walk is.
+#[derive(Clone, Debug)]
+pub(super) struct Projector {
+    levels: Vec<Level, LEVELS>,
+    /// What becomes of the value that comes next.
+    next: Option<Rule>,
+    /// A value that is passed on, and how many of its arrays and objects are open.
+    stream: Option<(Field, u16)>,
+    tee: Option<(Field, u16)>,
+    /// Within a tee, what the tables do not name cannot be skipped by the tokenizer.
+    ignored: Option<u16>,
+    text: Collector<TEXT>,
+    fault: Option<FieldFault>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    field: Field,
+    table: &'static Table,
+    is_array: bool,
+}
+
+impl Projector {
+    pub(super) const fn new() -> Self {
+        Self {
+            levels: Vec::new(),
+            next: None,
+            stream: None,
+            tee: None,
+            ignored: None,
+            text: Collector::new(),
+            fault: None,
+        }
+    }
+
+    /// Gets ready for a document whose root this table describes.
+    pub(super) fn start(&mut self, root: &'static Table) {
+        self.levels.clear();
+        self.next = Some(Rule::Object(Field::Root, root));
+        self.stream = None;
+        self.tee = None;
+        self.ignored = None;
+        self.fault = None;
+    }
+
+    /// The first fault since the last call.
+    pub(super) fn take_fault(&mut self) -> Option<FieldFault> {
+        self.fault.take()
+    }
+
+    /// Takes the next event of the document.
+    pub(super) fn push(&mut self, event: Event<'_>, record: &mut dyn Record) -> Step {
+        let step = self.walk(event, record);
+        let Some((field, open)) = self.tee else { return step };
+        // Whatever the inner walk did not want still belongs to the tee.
+        if step == Step::Skip {
+            self.ignored = match event {
+                Event::Key(_) => Some(0),
+                Event::ObjectStart | Event::ArrayStart => Some(1),
+                _ => None,
+            };
+        }
+        let passed = record.stream(field, event);
+        self.note(field, passed);
+        self.tee = count(event, open).map(|open| (field, open));
+        Step::Next
+    }
+
+    fn walk(&mut self, event: Event<'_>, record: &mut dyn Record) -> Step {
+        if let Some(open) = self.ignored {
+            self.ignored = count(event, open);
+            return Step::Next;
+        }
+        if let Some((field, open)) = self.stream {
+            self.stream = count(event, open).map(|open| (field, open));
+            let passed = record.stream(field, event);
+            return self.note(field, passed);
+        }
+        match event {
+            Event::Key(fragment) => self.key(fragment),
+            Event::ObjectEnd | Event::ArrayEnd => self.close(record),
+            _ => self.value(event, record),
+        }
+    }
+
+    fn key(&mut self, fragment: Fragment<'_>) -> Step {
+        let Some(key) = self.text.push(fragment) else { return Step::Next };
+        let table = self.levels.last().map(|level| level.table);
+        self.next = match (key.whole(), table) {
+            (Some(name), Some(table)) => table.rule(name),
+            _ => None,
+        };
+        if self.next.is_some() { Step::Next } else { Step::Skip }
+    }
+
+    fn value(&mut self, event: Event<'_>, record: &mut dyn Record) -> Step {
+        let rule = match self.levels.last() {
+            Some(&Level { field, table, is_array: true }) => Some(Rule::Object(field, table)),
+            _ => self.next,
+        };
+        let Some(rule) = rule else { return Step::Skip };
+        match (rule, event) {
+            (Rule::Stream(field), _) => self.begin_stream(field, event, record),
+            (Rule::Tee(field, table), Event::ObjectStart) => {
+                self.tee = Some((field, 0));
+                record.begin(field);
+                self.open(Level { field, table, is_array: false })
+            }
+            (Rule::Tee(field, _), _) => self.begin_stream(field, event, record),
+            (Rule::Object(field, _), Event::Null) => {
+                let passed = record.stream(field, event);
+                self.note(field, passed)
+            }
+            (_, Event::Null) => Step::Next,
+            (Rule::Object(field, table), Event::ObjectStart) => {
+                record.begin(field);
+                self.open(Level { field, table, is_array: false })
+            }
+            (Rule::Each(field, table), Event::ArrayStart) => {
+                self.open(Level { field, table, is_array: true })
+            }
+            (Rule::Keep(field), Event::Bool(value)) => {
+                let kept = record.keep(field, Value::Bool(value));
+                self.note(field, kept.map(|()| Step::Next))
+            }
+            (Rule::Keep(field), Event::String(fragment)) => {
+                let Some(string) = self.text.push(fragment) else { return Step::Next };
+                let value = Value::Text { text: string.text(), cut: string.cut };
+                let kept = record.keep(field, value);
+                self.note(field, kept.map(|()| Step::Next))
+            }
+            (Rule::Keep(field), Event::Number(fragment)) => {
+                let Some(number) = self.text.push(fragment) else { return Step::Next };
+                let kept = match number.cut {
+                    true => Err(Fault::Malformed),
+                    false => record.keep(field, Value::Number(number.text())),
+                };
+                self.note(field, kept.map(|()| Step::Next))
+            }
+            (Rule::Keep(field) | Rule::Object(field, _) | Rule::Each(field, _), _) => {
+                self.note(field, Err(Fault::WrongType));
+                Step::Skip
+            }
+        }
+    }
+
+    fn begin_stream(&mut self, field: Field, event: Event<'_>, record: &mut dyn Record) -> Step {
+        self.stream = count(event, 0).map(|open| (field, open));
+        let passed = record.stream(field, event);
+        self.note(field, passed)
+    }
+
+    fn open(&mut self, level: Level) -> Step {
+        // Tables are not deeper than this; should one be, its depth is as good as absent.
+        if self.levels.push(level).is_ok() { Step::Next } else { Step::Skip }
+    }
+
+    fn close(&mut self, record: &mut dyn Record) -> Step {
+        match self.levels.pop() {
+            Some(Level { field, is_array: false, .. }) => record.end(field),
+            _ => Step::Next,
+        }
+    }
+
+    /// Remembers the first fault. A field at fault does not keep the others from being read.
+    fn note(&mut self, field: Field, result: Result<Step, Fault>) -> Step {
+        result.unwrap_or_else(|fault| {
+            self.fault.get_or_insert(FieldFault { field, fault });
+            Step::Next
+        })
+    }
+}
+
+/// How many arrays and objects of a value are open after `event`; `None` once the value is over.
+fn count(event: Event<'_>, open: u16) -> Option<u16> {
+    let open = match event {
+        Event::ObjectStart | Event::ArrayStart => open.saturating_add(1),
+        Event::ObjectEnd | Event::ArrayEnd => open.saturating_sub(1),
+        _ => open,
+    };
+    (open > 0 || !event.ends_value()).then_some(open)
+}
