@@ -25,9 +25,6 @@ pub const EXPRESSION_VALUES: usize = 64;
 pub const REASON: usize = 48;
 /// What is kept of a message for people; more is cut off.
 pub const MESSAGE: usize = 256;
-/// Longest `continue` token: base64 of a version and of the longest namespace and name, with room
-/// to spare for the names of its members.
-pub const CONTINUE: usize = 576;
 /// What is kept of a `revision-history` annotation; Kubernetes lets it grow to 2000 bytes.
 pub const REVISION_HISTORY: usize = 128;
 /// Init containers of one pod whose restarts are counted.
