@@ -157,13 +157,13 @@ fn run(seed: u64, steps: usize) {
             }
             _ => now = now + Duration::from_secs(rng.next() % 60),
         }
-        for rs in 0..SETS {
-            let satisfied = expectations.are_satisfied(slots[rs], now);
+        for (rs, &slot) in slots.iter().enumerate() {
+            let satisfied = expectations.are_satisfied(slot, now);
             assert_eq!(satisfied, model.is_satisfied(rs, now), "step {step}");
-            if let Some(at) = expectations.expire_at(slots[rs], now) {
-                assert!(expectations.are_satisfied(slots[rs], at));
+            if let Some(at) = expectations.expire_at(slot, now) {
+                assert!(expectations.are_satisfied(slot, at));
                 let just_before = Instant::from_micros(at.as_micros() - 1);
-                assert!(!expectations.are_satisfied(slots[rs], just_before));
+                assert!(!expectations.are_satisfied(slot, just_before));
             }
         }
     }

@@ -9,3 +9,4 @@ mod selectors;
 mod store;
 mod store_full;
 mod support;
+mod watch_rules;
