@@ -2,6 +2,7 @@
 
 use super::envelope::{Change, ListMeta, ObjectFault, Reader};
 use super::project::FieldFault;
+use super::table::Table;
 use super::{Object, ResourceVersion, Status};
 use crate::json;
 
@@ -80,26 +81,7 @@ impl<K: Object> ListDecoder<K> {
     /// Reads on to the next event or the end of `bytes`; returns how many bytes it took. The rest
     /// has to be fed again.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(usize, Option<ListEvent<'_, K>>), json::Error> {
-        let was_done = self.0.tokenizer.is_done();
-        let read = self.0.feed(bytes)?;
-        if core::mem::take(&mut self.0.envelope.has_item) {
-            let event = match self.0.object() {
-                Ok(object) => ListEvent::Item(object),
-                Err(fault) => ListEvent::Faulty(fault),
-            };
-            return Ok((read, Some(event)));
-        }
-        if was_done || !self.0.tokenizer.is_done() {
-            return Ok((read, None));
-        }
-        let fault = self.0.take_fault();
-        let envelope = &self.0.envelope;
-        let event = match envelope.list_fault.or(fault) {
-            _ if envelope.status.is_present => ListEvent::Status(&envelope.status),
-            Some(fault) => ListEvent::FaultyEnd(fault),
-            None => ListEvent::End(&envelope.list),
-        };
-        Ok((read, Some(event)))
+        self.0.feed_list(bytes)
     }
 
     /// Whether the page came to its end.
@@ -152,12 +134,7 @@ impl<K: Object> WatchDecoder<K> {
         &mut self,
         bytes: &[u8],
     ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
-        if self.0.tokenizer.is_done() {
-            self.0.tokenizer.restart();
-        }
-        let read = self.0.feed(bytes)?;
-        let event = if self.0.tokenizer.is_done() { Some(self.event()) } else { None };
-        Ok((read, event))
+        self.0.feed_watch(bytes)
     }
 
     /// Whether the last event is complete and no other has begun: a watch that ends elsewhere was
@@ -170,15 +147,115 @@ impl<K: Object> WatchDecoder<K> {
     pub fn reset(&mut self) {
         self.0.reset();
     }
+}
+
+/// Lists and watches of one kind, one after the other, in the memory of one object.
+pub struct FeedDecoder<K: Object>(Reader<K>);
+
+impl<K: Object> FeedDecoder<K> {
+    /// A decoder before the first byte of a list.
+    pub const fn new() -> Self {
+        Self(Reader::new(Reader::<K>::LIST))
+    }
+
+    /// A page of a list comes next, or the Status that comes instead.
+    pub fn begin_list(&mut self) {
+        self.0.restart(Reader::<K>::LIST);
+    }
+
+    /// A watch comes next.
+    pub fn begin_watch(&mut self) {
+        self.0.restart(Reader::<K>::WATCH_EVENT);
+    }
+
+    /// As [`ListDecoder::feed`].
+    pub fn feed_list(
+        &mut self,
+        bytes: &[u8],
+    ) -> Result<(usize, Option<ListEvent<'_, K>>), json::Error> {
+        self.0.feed_list(bytes)
+    }
+
+    /// As [`WatchDecoder::feed`].
+    pub fn feed_watch(
+        &mut self,
+        bytes: &[u8],
+    ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
+        self.0.feed_watch(bytes)
+    }
+
+    /// How the page ended that was read last; `None` if it did not end yet.
+    pub fn list_end(&mut self) -> Option<ListEvent<'_, K>> {
+        self.0.tokenizer.is_done().then(|| self.0.list_end())
+    }
+
+    /// The Status that came instead of a list, as far as it was read.
+    pub fn status(&self) -> &Status {
+        &self.0.envelope.status
+    }
+}
+
+impl<K: Object> Default for FeedDecoder<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: Object> Reader<K> {
+    fn restart(&mut self, root: &'static Table) {
+        self.reset();
+        self.root = root;
+    }
+
+    fn feed_list(
+        &mut self,
+        bytes: &[u8],
+    ) -> Result<(usize, Option<ListEvent<'_, K>>), json::Error> {
+        let was_done = self.tokenizer.is_done();
+        let read = self.feed(bytes)?;
+        if core::mem::take(&mut self.envelope.has_item) {
+            let event = match self.object() {
+                Ok(object) => ListEvent::Item(object),
+                Err(fault) => ListEvent::Faulty(fault),
+            };
+            return Ok((read, Some(event)));
+        }
+        if was_done || !self.tokenizer.is_done() {
+            return Ok((read, None));
+        }
+        Ok((read, Some(self.list_end())))
+    }
+
+    fn list_end(&mut self) -> ListEvent<'_, K> {
+        let fault = self.take_fault();
+        let envelope = &self.envelope;
+        match envelope.list_fault.or(fault) {
+            _ if envelope.status.is_present => ListEvent::Status(&envelope.status),
+            Some(fault) => ListEvent::FaultyEnd(fault),
+            None => ListEvent::End(&envelope.list),
+        }
+    }
+
+    fn feed_watch(
+        &mut self,
+        bytes: &[u8],
+    ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
+        if self.tokenizer.is_done() {
+            self.tokenizer.restart();
+        }
+        let read = self.feed(bytes)?;
+        let event = if self.tokenizer.is_done() { Some(self.event()) } else { None };
+        Ok((read, event))
+    }
 
     fn event(&mut self) -> WatchEvent<'_, K> {
-        let change = match self.0.envelope.change {
+        let change = match self.envelope.change {
             None => return WatchEvent::Unknown,
-            Some(Change::Error) => return WatchEvent::Error(&self.0.envelope.status),
+            Some(Change::Error) => return WatchEvent::Error(&self.envelope.status),
             Some(Change::Bookmark) => return self.bookmark(),
             Some(change) => change,
         };
-        match (self.0.object(), change) {
+        match (self.object(), change) {
             (Err(fault), _) => WatchEvent::Faulty(change, fault),
             (Ok(object), Change::Added) => WatchEvent::Added(object),
             (Ok(object), Change::Deleted) => WatchEvent::Deleted(object),
@@ -188,13 +265,13 @@ impl<K: Object> WatchDecoder<K> {
 
     /// A bookmark has a version and nothing else that an object must have.
     fn bookmark(&mut self) -> WatchEvent<'_, K> {
-        let resource_version = self.0.envelope.object.meta().resource_version;
-        let ends_initial_events = self.0.envelope.object.meta().ends_initial_events;
+        let resource_version = self.envelope.object.meta().resource_version;
+        let ends_initial_events = self.envelope.object.meta().ends_initial_events;
         if resource_version != ResourceVersion::ANY {
-            self.0.take_fault();
+            self.take_fault();
             return WatchEvent::Bookmark { resource_version, ends_initial_events };
         }
-        match self.0.object() {
+        match self.object() {
             Err(fault) => WatchEvent::Faulty(Change::Bookmark, fault),
             Ok(_) => WatchEvent::Unknown,
         }

@@ -17,7 +17,7 @@ pub(super) struct Reader<K: Object> {
     pub(super) tokenizer: Tokenizer,
     projector: Projector,
     pub(super) envelope: Envelope<K>,
-    root: &'static Table,
+    pub(super) root: &'static Table,
 }
 
 /// The object and what is around it.

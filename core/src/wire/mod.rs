@@ -26,7 +26,9 @@ mod value;
 
 pub use annotations::{IntAnnotation, RevisionHistory, SharedAnnotations};
 pub use condition::{Condition, ConditionStatus};
-pub use decode::{Answer, AnswerDecoder, ListDecoder, ListEvent, WatchDecoder, WatchEvent};
+pub use decode::{
+    Answer, AnswerDecoder, FeedDecoder, ListDecoder, ListEvent, WatchDecoder, WatchEvent,
+};
 pub use deployment::{Deployment, DeploymentState, DeploymentStatus, IntOrPercent, Strategy};
 pub use envelope::{Change, ListMeta, ObjectFault};
 pub use id::{ResourceVersion, Uid};
