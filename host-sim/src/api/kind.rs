@@ -3,6 +3,7 @@
 pub use super::kinds::ALL;
 use super::rules::Rules;
 use super::selector::FieldLabel;
+use super::table::{Column, Row};
 
 /// Everything the generic machinery needs to know about a kind.
 #[derive(Debug)]
@@ -45,6 +46,10 @@ pub struct Kind {
     pub field_labels: &'static [FieldLabel],
     /// What is special when its objects are written.
     pub rules: Rules,
+    /// The columns of its table.
+    pub columns: &'static [Column],
+    /// How an object fills them.
+    pub row: Row,
 }
 
 /// Where the objects of a kind are kept.

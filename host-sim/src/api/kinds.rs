@@ -2,7 +2,7 @@
 
 use super::kind::{Generation, Kind, NameRule, Storage, Subresource};
 use super::rules::{Rules, StatusMetadata};
-use super::{defaults, field_labels, strategy, validation};
+use super::{defaults, field_labels, strategy, table, validation};
 
 const FULL: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
@@ -27,6 +27,8 @@ pub static ALL: &[Kind] = &[
             validate_update: validation::config_map_update,
             ..PLAIN
         },
+        columns: table::CONFIG_MAP,
+        row: table::config_map,
         ..core("ConfigMap", "ConfigMapList", "configmaps")
     },
     Kind {
@@ -34,6 +36,8 @@ pub static ALL: &[Kind] = &[
         singular: "event",
         short_names: &["ev"],
         rules: Rules { validate: validation::event, ..PLAIN },
+        columns: table::EVENT,
+        row: table::event,
         ..core("Event", "EventList", "events")
     },
     Kind {
@@ -61,6 +65,8 @@ pub static ALL: &[Kind] = &[
             validate: validation::namespace,
             ..PLAIN
         },
+        columns: table::NAMESPACE,
+        row: table::namespace,
         ..core("Namespace", "NamespaceList", "namespaces")
     },
     Kind {
@@ -70,6 +76,8 @@ pub static ALL: &[Kind] = &[
         namespaced: false,
         subresources: &[status("", "v1", "Node")],
         rules: Rules { status_on_create: true, ..PLAIN },
+        columns: table::NODE,
+        row: table::node,
         ..core("Node", "NodeList", "nodes")
     },
     Kind {
@@ -83,6 +91,8 @@ pub static ALL: &[Kind] = &[
             validate_update: validation::persistent_volume_claim_update,
             ..PLAIN
         },
+        columns: table::PERSISTENT_VOLUME_CLAIM,
+        row: table::persistent_volume_claim,
         ..core("PersistentVolumeClaim", "PersistentVolumeClaimList", "persistentvolumeclaims")
     },
     Kind {
@@ -120,6 +130,8 @@ pub static ALL: &[Kind] = &[
             validate_status: validation::pod_status,
             ..PLAIN
         },
+        columns: table::POD,
+        row: table::pod,
         ..core("Pod", "PodList", "pods")
     },
     Kind {
@@ -127,6 +139,8 @@ pub static ALL: &[Kind] = &[
         short_names: &["quota"],
         subresources: &[status("", "v1", "ResourceQuota")],
         rules: Rules { validate: validation::resource_quota, ..PLAIN },
+        columns: table::RESOURCE_QUOTA,
+        row: table::resource_quota,
         ..core("ResourceQuota", "ResourceQuotaList", "resourcequotas")
     },
     Kind {
@@ -138,11 +152,15 @@ pub static ALL: &[Kind] = &[
             validate_update: validation::secret_update,
             ..PLAIN
         },
+        columns: table::SECRET,
+        row: table::secret,
         ..core("Secret", "SecretList", "secrets")
     },
     Kind {
         singular: "serviceaccount",
         short_names: &["sa"],
+        columns: table::SERVICE_ACCOUNT,
+        row: table::service_account,
         ..core("ServiceAccount", "ServiceAccountList", "serviceaccounts")
     },
     Kind {
@@ -159,6 +177,8 @@ pub static ALL: &[Kind] = &[
             validate_update: validation::service_update,
             ..PLAIN
         },
+        columns: table::SERVICE,
+        row: table::service,
         ..core("Service", "ServiceList", "services")
     },
     Kind {
@@ -168,6 +188,8 @@ pub static ALL: &[Kind] = &[
             validate_update: validation::controller_revision_update,
             ..PLAIN
         },
+        columns: table::CONTROLLER_REVISION,
+        row: table::controller_revision,
         ..apps("ControllerRevision", "ControllerRevisionList", "controllerrevisions")
     },
     Kind {
@@ -184,6 +206,8 @@ pub static ALL: &[Kind] = &[
             validate_update: validation::daemon_set_update,
             ..PLAIN
         },
+        columns: table::DAEMON_SET,
+        row: table::daemon_set,
         ..apps("DaemonSet", "DaemonSetList", "daemonsets")
     },
     Kind {
@@ -200,6 +224,8 @@ pub static ALL: &[Kind] = &[
             validate_status: validation::deployment_status,
             ..PLAIN
         },
+        columns: table::DEPLOYMENT,
+        row: table::deployment,
         ..apps("Deployment", "DeploymentList", "deployments")
     },
     Kind {
@@ -216,6 +242,8 @@ pub static ALL: &[Kind] = &[
             validate_status: validation::replica_set_status,
             ..PLAIN
         },
+        columns: table::REPLICA_SET,
+        row: table::replica_set,
         ..apps("ReplicaSet", "ReplicaSetList", "replicasets")
     },
     Kind {
@@ -232,6 +260,8 @@ pub static ALL: &[Kind] = &[
             validate_status: validation::stateful_set_status,
             ..PLAIN
         },
+        columns: table::STATEFUL_SET,
+        row: table::stateful_set,
         ..apps("StatefulSet", "StatefulSetList", "statefulsets")
     },
     Kind {
@@ -277,6 +307,8 @@ pub static ALL: &[Kind] = &[
             validate: validation::horizontal_pod_autoscaler,
             ..PLAIN
         },
+        columns: table::HORIZONTAL_POD_AUTOSCALER,
+        row: table::horizontal_pod_autoscaler,
         ..autoscaler("v2")
     },
     Kind {
@@ -290,6 +322,8 @@ pub static ALL: &[Kind] = &[
             validate: validation::horizontal_pod_autoscaler,
             ..PLAIN
         },
+        columns: table::HORIZONTAL_POD_AUTOSCALER,
+        row: table::horizontal_pod_autoscaler,
         ..autoscaler("v1")
     },
     Kind {
@@ -305,6 +339,8 @@ pub static ALL: &[Kind] = &[
             validate_update: validation::job_update,
             ..PLAIN
         },
+        columns: table::JOB,
+        row: table::job,
         ..entry("batch", "v1", "Job", "JobList", "jobs")
     },
     Kind {
@@ -312,6 +348,8 @@ pub static ALL: &[Kind] = &[
         create_on_update: true,
         unconditional_update: false,
         rules: Rules { validate: validation::lease, ..PLAIN },
+        columns: table::LEASE,
+        row: table::lease,
         ..entry("coordination.k8s.io", "v1", "Lease", "LeaseList", "leases")
     },
     Kind {
@@ -319,6 +357,8 @@ pub static ALL: &[Kind] = &[
         singular: "event",
         short_names: &["ev"],
         storage: Storage::SharedWith { group: "", version: "v1" },
+        columns: table::EVENT,
+        row: table::event,
         ..entry("events.k8s.io", "v1", "Event", "EventList", "events")
     },
 ];
@@ -393,5 +433,7 @@ const fn entry(
         unconditional_update: true,
         field_labels: &[],
         rules: PLAIN,
+        columns: table::NAME_AND_AGE,
+        row: table::name_and_age,
     }
 }

@@ -15,6 +15,7 @@ mod kinds;
 pub mod lifecycle;
 pub mod names;
 pub mod object;
+pub mod patch;
 pub mod qos;
 pub mod quantity;
 pub mod rules;
@@ -22,6 +23,7 @@ pub mod schema;
 pub mod selector;
 pub mod status;
 mod strategy;
+pub mod table;
 #[cfg(test)]
 mod testing;
 mod validation;

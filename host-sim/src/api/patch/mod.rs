@@ -1,0 +1,152 @@
+//! PATCH: JSON patch, merge patch and strategic merge patch. Server-side apply is in `apply`.
+
+mod diff;
+mod json;
+mod merge;
+mod order;
+mod strategic;
+
+use serde_json::Value;
+
+use super::body::{self, Parsed};
+use super::conform::conform;
+use super::decode::{Decoded, FieldValidation, complaints, conversion_error, strict_error};
+use super::field::{FieldErrors, Path};
+use super::kind::Kind;
+use super::schema::{self, ObjectType};
+use super::status::{Details, Reason, Status};
+
+pub use diff::strategic_diff;
+pub use json::MAX_OPERATIONS;
+
+/// The kinds of patches that are told apart by content type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchType {
+    /// RFC 6902: a list of operations.
+    Json,
+    /// RFC 7386: a partial object, lists are replaced.
+    Merge,
+    /// A partial object, lists are merged by their keys.
+    Strategic,
+    /// Server-side apply.
+    Apply,
+}
+
+/// The content types of patches, as an unsupported one is answered.
+pub const MEDIA_TYPES: [&str; 4] = [
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+];
+
+impl PatchType {
+    /// The type a content type stands for; parameters are ignored.
+    pub fn of(content_type: &str) -> Result<Self, Status> {
+        match content_type.split(';').next().unwrap_or("").trim() {
+            "application/json-patch+json" => Ok(Self::Json),
+            "application/merge-patch+json" => Ok(Self::Merge),
+            "application/strategic-merge-patch+json" => Ok(Self::Strategic),
+            "application/apply-patch+yaml" => Ok(Self::Apply),
+            _ => Err(Status::unsupported_media_type(&MEDIA_TYPES)),
+        }
+    }
+}
+
+/// Applies a patch (not an apply patch) to an object of a kind, in the form the kind has.
+/// The result conforms to its type and has its defaults.
+pub fn patch_object(
+    kind: &Kind,
+    patch_type: PatchType,
+    current: &Value,
+    body: &[u8],
+    validation: FieldValidation,
+) -> Result<Decoded, Status> {
+    let ty = kind.object_type().ok_or_else(|| no_type(kind.kind))?;
+    let mut patched = patch_value(ty, patch_type, current, body, validation)?;
+    if let Some(error) = conversion_error(kind, &patched.object) {
+        return Err(invalid_patch(&patched.object, &error));
+    }
+    (kind.rules.defaults)(&mut patched.object);
+    Ok(patched)
+}
+
+/// Applies a patch to a Scale.
+pub fn patch_scale(
+    patch_type: PatchType,
+    scale: &Value,
+    body: &[u8],
+    validation: FieldValidation,
+) -> Result<Decoded, Status> {
+    let name = schema::model_name("autoscaling", "v1", "Scale");
+    let ty = schema::object_type(&name).ok_or_else(|| no_type("Scale"))?;
+    patch_value(ty, patch_type, scale, body, validation)
+}
+
+fn patch_value(
+    ty: &ObjectType,
+    patch_type: PatchType,
+    current: &Value,
+    body: &[u8],
+    validation: FieldValidation,
+) -> Result<Decoded, Status> {
+    let undecodable = |why: &str| Status::bad_request(format!("error decoding patch: {why}"));
+    let Parsed { value: patch, duplicates } =
+        body::parse_json(body).map_err(|error| undecodable(&error))?;
+    let mut object = match patch_type {
+        PatchType::Json => {
+            let operations = json::Operation::list(&patch).map_err(|error| match error {
+                json::Malformed::TooMany(count) => json::too_many(count),
+                json::Malformed::Other(why) => undecodable(&why),
+            })?;
+            json::apply(&operations, current.clone()).map_err(|why| rejected(&why))?
+        }
+        PatchType::Merge => {
+            if !patch.is_object() {
+                return Err(undecodable("a merge patch must be an object"));
+            }
+            merge::apply(current.clone(), &patch)
+        }
+        PatchType::Strategic => strategic::apply(ty, current, &patch).map_err(|e| match e {
+            strategic::PatchError::Malformed(why) => Status::bad_request(why),
+            strategic::PatchError::NotAnObject => undecodable("a patch must be an object"),
+        })?,
+        PatchType::Apply => {
+            return Err(Status::internal("an apply patch is not applied like the others"));
+        }
+    };
+    let shown = object.clone();
+    let unknown = conform(ty, &mut object).map_err(|error| invalid_patch(&shown, &error))?;
+    let complaints = complaints(&unknown, &duplicates);
+    if complaints.is_empty() || validation == FieldValidation::Ignore {
+        return Ok(Decoded { object, warnings: Vec::new() });
+    }
+    if validation == FieldValidation::Strict {
+        return Err(invalid_patch(&shown, &strict_error(&complaints)));
+    }
+    Ok(Decoded { object, warnings: complaints })
+}
+
+/// 422 as upstream says it of a patch whose result cannot be decoded.
+fn invalid_patch(patched: &Value, why: &str) -> Status {
+    let mut errors = FieldErrors::new();
+    errors.invalid(&Path::new("patch"), patched.to_string(), why);
+    Status::invalid_kind("", "", "", &errors)
+}
+
+/// 422 as upstream says it of a JSON patch that does not apply, with the reason behind it.
+fn rejected(why: &str) -> Status {
+    Status {
+        reason: Reason::Invalid,
+        message: format!("the server rejected our request due to an error in our request: {why}"),
+        details: Some(Box::new(Details::default())),
+        continue_token: None,
+    }
+}
+
+fn no_type(kind: &str) -> Status {
+    Status::internal(&format!("no type is known for {kind}"))
+}
+
+#[cfg(test)]
+mod tests;
