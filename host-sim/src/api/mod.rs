@@ -6,8 +6,10 @@
 
 pub mod body;
 pub mod conform;
+pub mod convert;
 pub mod decode;
 mod defaults;
+pub mod discovery;
 pub mod field;
 mod field_labels;
 pub mod kind;
