@@ -159,7 +159,8 @@ mod tests {
     #[test]
     fn autoscalers_keep_what_v1_cannot_say() {
         let v1 = kind::find("autoscaling", "v1", "horizontalpodautoscalers").unwrap();
-        let small = json!({"metadata": {"name": "a"}, "spec": {"maxReplicas": 5, "targetCPUUtilizationPercentage": 70,
+        let small = json!({"metadata": {"name": "a"}, "spec": {"maxReplicas": 5,
+            "targetCPUUtilizationPercentage": 70,
                            "scaleTargetRef": {"kind": "Deployment", "name": "web"}}});
         let stored = to_storage(v1, small);
         assert_eq!(stored["spec"]["metrics"], json!([cpu_metric(70)]));

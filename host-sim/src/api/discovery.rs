@@ -175,7 +175,10 @@ fn aggregated_group(group: &str) -> Value {
 
 fn aggregated_resource(kind: &Kind) -> Value {
     let scope = if kind.namespaced { "Namespaced" } else { "Cluster" };
-    let gvk = |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
+    let gvk = |group: &str, version: &str, kind: &str| {
+        json!({"group": group, "version": version,
+        "kind": kind})
+    };
     let subresource = |sub: &Subresource| {
         json!({"subresource": sub.name, "verbs": sub.verbs,
                "responseKind": gvk(sub.group, sub.version, sub.kind)})
