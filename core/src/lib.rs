@@ -22,6 +22,7 @@ pub mod expect;
 pub mod json;
 pub mod limits;
 pub mod link;
+pub mod manager;
 pub mod queue;
 pub mod resources;
 pub mod store;

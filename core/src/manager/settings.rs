@@ -1,0 +1,61 @@
+//! What can be chosen when the controllers start.
+
+use crate::time::Duration;
+
+use super::registry::Enabled;
+
+/// The settings of a manager.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Which controllers run.
+    pub controllers: Enabled,
+    /// The only namespace to look at.
+    pub namespace: Option<&'static str>,
+    /// The only Deployments, ReplicaSets and pods to look at, as a `labelSelector`.
+    pub label_selector: Option<&'static str>,
+    /// The feature gate `DeploymentReplicaSetTerminatingReplicas`: whether
+    /// `status.terminatingReplicas` is kept.
+    pub terminating_replicas: bool,
+    /// How fast each controller may send; `None` is as fast as it can.
+    pub rate: Option<Rate>,
+    /// How often every object is looked at again without a cause; `None` is never.
+    pub resync: Option<Duration>,
+    /// How long the counts in a ReplicaSet's status may lag behind, counted from its last status
+    /// write: pods that become ready within that time share one write. A status that tells of a
+    /// new generation or condition never waits.
+    pub status_lag: Duration,
+}
+
+/// A token bucket: so many requests a second, so many at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Rate {
+    /// Requests a second (`--kube-api-qps`).
+    pub qps: u32,
+    /// Requests at once (`--kube-api-burst`).
+    pub burst: u32,
+}
+
+impl Rate {
+    /// Kubernetes' default: 20 a second, 30 at once.
+    pub const KUBERNETES: Self = Self { qps: 20, burst: 30 };
+}
+
+impl Settings {
+    /// The defaults of kube-controller-manager 1.34; resync at the shortest time it draws.
+    pub const DEFAULT: Self = Self {
+        controllers: Enabled::ALL,
+        namespace: None,
+        label_selector: None,
+        terminating_replicas: false,
+        rate: Some(Rate::KUBERNETES),
+        resync: Some(Duration::from_secs(12 * 3600)),
+        status_lag: Duration::from_millis(20),
+    };
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
