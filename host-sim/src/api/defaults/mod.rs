@@ -7,8 +7,8 @@ mod volume;
 mod workload;
 
 pub(super) use misc::{
-    horizontal_pod_autoscaler, horizontal_pod_autoscaler_v1, namespace, persistent_volume_claim,
-    secret, service,
+    base64, horizontal_pod_autoscaler, horizontal_pod_autoscaler_v1, namespace,
+    persistent_volume_claim, secret, service,
 };
 pub(super) use pod::pod;
 pub(super) use workload::{daemon_set, deployment, job, replica_set, stateful_set};
