@@ -1,7 +1,7 @@
 //! Honest when full: who cannot be decided on because objects of theirs did not fit.
 
 use crate::link::{Link, Slot};
-use crate::wire::Meta;
+use crate::wire::{Field, Meta, ObjectFault};
 
 use super::Cache;
 use super::apply::{namespace_key, obtain_group};
@@ -38,6 +38,44 @@ impl Cache<'_> {
     /// Whether a relist may pick up objects that were refused. Says so once per cause.
     pub fn take_relist_wish(&mut self, kind: Kind) -> bool {
         core::mem::take(&mut self.state.of_mut(kind).room)
+    }
+
+    /// An object cannot be used because of one of its fields: as if it did not fit.
+    ///
+    /// When it is not known whose it is, nobody may decide.
+    pub fn refuse_faulty(&mut self, kind: Kind, fault: &ObjectFault<'_>) -> Refusal {
+        let meta = fault.meta;
+        let unknown_owner = matches!(
+            fault.fault.field,
+            Field::Namespace
+                | Field::Metadata
+                | Field::OwnerReference
+                | Field::OwnerKind
+                | Field::OwnerName
+                | Field::OwnerUid
+                | Field::OwnerController
+                | Field::Labels
+        );
+        if unknown_owner {
+            self.blind_everyone(kind);
+        }
+        let reason = RefusalReason::Faulty;
+        match kind {
+            Kind::Pod => {
+                let old = self.pods.find(self.texts, &meta.namespace, &meta.name);
+                let owner = old.map_or(Owner::None, |slot| self.owner_of_pod(slot));
+                self.refuse_pod(meta, old, owner, reason)
+            }
+            Kind::ReplicaSet => {
+                let old = self.replica_sets.find(self.texts, &meta.namespace, &meta.name);
+                let owner = old.map_or(Owner::None, |slot| self.owner_of_replica_set(slot));
+                self.refuse_replica_set(meta, old, owner, reason)
+            }
+            Kind::Deployment => {
+                let old = self.deployments.find(self.texts, &meta.namespace, &meta.name);
+                self.refuse_deployment(old, reason)
+            }
+        }
     }
 
     pub(super) fn refuse_pod(

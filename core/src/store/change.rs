@@ -102,6 +102,8 @@ pub enum RefusalReason {
     TooManyLabels,
     /// Its selector has too many requirements.
     SelectorTooLarge,
+    /// One of its fields cannot be used.
+    Faulty,
 }
 
 impl fmt::Display for RefusalReason {
@@ -114,6 +116,7 @@ impl fmt::Display for RefusalReason {
             Self::SelectorTooLarge => {
                 "its selector has more requirements than the controller can hold"
             }
+            Self::Faulty => "one of its fields cannot be used",
         })
     }
 }

@@ -3,7 +3,7 @@
 use crate::time::Instant;
 use crate::wire::{Reason, ResourceVersion, Status};
 
-use super::{Next, Phase, Seen, Source, Watch};
+use super::{More, Next, Phase, Seen, Source, Watch};
 
 /// Where a list stands.
 #[derive(Clone, Copy, Debug)]
@@ -102,14 +102,16 @@ impl Watch {
         if self.list.pages == 0 {
             self.list.version = end.version;
         }
-        if end.continue_token.is_empty() {
-            return self.list_complete(now, random, source);
-        }
+        self.continue_token.clear();
+        let kept = match end.more {
+            More::None => return self.list_complete(now, random, source),
+            More::Token(token) => self.continue_token.push_str(token).is_ok(),
+            More::Unreadable => false,
+        };
         if self.list.pages == 0 && self.list.at == At::Any {
             self.always_page = true;
         }
-        self.continue_token.clear();
-        if self.continue_token.push_str(end.continue_token).is_err() {
+        if !kept {
             return self.list_whole(now);
         }
         self.list.pages = self.list.pages.saturating_add(1);

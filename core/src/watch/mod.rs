@@ -7,13 +7,15 @@
 //! The rules are those of Kubernetes' reflector: a first list at any version in pages; then a
 //! watch that is reopened at the last version when it ends; a new list only after an error.
 
+mod feed;
 mod list;
 mod request;
 mod source;
 mod stream;
 
+pub use feed::{Cached, Decoder, Feed, Handler};
 pub use request::{Request, Resource};
-pub use source::{ListEnd, Malformed, Seen, Shape, Source};
+pub use source::{ListEnd, Malformed, More, Seen, Shape, Source};
 
 use heapless::String;
 

@@ -38,8 +38,19 @@ pub enum Seen<'a> {
 pub struct ListEnd<'a> {
     /// `metadata.resourceVersion`; `None` if there is none or it is no number.
     pub version: Option<ResourceVersion>,
-    /// `metadata.continue`; empty on the last page.
-    pub continue_token: &'a str,
+    /// `metadata.continue`
+    pub more: More<'a>,
+}
+
+/// What follows a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum More<'a> {
+    /// Nothing: it is the last one.
+    None,
+    /// The page that this token asks for.
+    Token(&'a str),
+    /// A page whose token is too long to be kept.
+    Unreadable,
 }
 
 /// The body is not what it should be.

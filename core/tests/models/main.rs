@@ -10,3 +10,4 @@ mod store;
 mod store_full;
 mod support;
 mod watch_rules;
+mod watch_simulation;

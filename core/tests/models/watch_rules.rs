@@ -2,7 +2,7 @@
 
 use picokube_core::time::{Duration, Instant};
 use picokube_core::watch::{
-    Command, Input, ListEnd, Malformed, RequestId, Resource, Seen, Shape, Source, Watch,
+    Command, Input, ListEnd, Malformed, More, RequestId, Resource, Seen, Shape, Source, Watch,
 };
 use picokube_core::wire::{Reason, ResourceVersion, Status};
 
@@ -55,8 +55,12 @@ impl Source for Words {
 
     fn end_page(&mut self) -> Result<ListEnd<'_>, Malformed> {
         let (version, token) = self.end.as_ref().ok_or(Malformed)?;
-        let version = Some(ResourceVersion::new(*version));
-        Ok(ListEnd { version, continue_token: token })
+        let more = match token.as_str() {
+            "" => More::None,
+            "unreadable" => More::Unreadable,
+            token => More::Token(token),
+        };
+        Ok(ListEnd { version: Some(ResourceVersion::new(*version)), more })
     }
 
     fn status(&self) -> Option<&Status> {
@@ -256,11 +260,17 @@ fn an_expired_page_is_answered_by_the_whole_list_at_the_version_first_asked_for(
 
 #[test]
 fn a_continue_token_beyond_the_limit_is_answered_by_the_whole_list() {
+    for token in ["t".repeat(picokube_core::limits::CONTINUE + 1), "unreadable".to_owned()] {
+        let mut bench = Bench::new();
+        bench.wants(FIRST);
+        bench.answers(200, &format!("end 10 {token}\n"));
+        bench.wants("/api/v1/pods?resourceVersion=0");
+    }
     let mut bench = Bench::new();
     bench.wants(FIRST);
-    let token = "t".repeat(picokube_core::limits::CONTINUE + 1);
+    let token = "t".repeat(picokube_core::limits::CONTINUE);
     bench.answers(200, &format!("end 10 {token}\n"));
-    bench.wants("/api/v1/pods?resourceVersion=0");
+    bench.wants(&format!("/api/v1/pods?limit=500&continue={token}"));
 }
 
 #[test]

@@ -1,0 +1,248 @@
+//! From the bytes of a body to the cache and its handlers.
+
+use crate::store::{Applied, Cache, Change, Kind, Owner, Refusal};
+use crate::wire::{
+    self, Deployment, FeedDecoder, Field, ListEvent, Meta, Object, ObjectFault, Pod, ReplicaSet,
+    ResourceVersion, Status, WatchEvent,
+};
+
+use super::{ListEnd, Malformed, More, Seen, Shape, Source};
+
+/// What one kind's list or watch is decoded with, from one body to the next. Made for static
+/// memory.
+pub struct Decoder<K: Cached> {
+    decoder: FeedDecoder<K>,
+    shape: Shape,
+    /// The page came to its end, and its metadata is in order.
+    page_ended: bool,
+    token_too_long: bool,
+}
+
+/// A kind that the cache holds.
+pub trait Cached: Object {
+    /// The kind's name in the cache.
+    const CACHED: Kind;
+
+    /// The object was listed, added or modified.
+    fn apply(&self, cache: &mut Cache<'_>) -> Applied;
+
+    /// The object was deleted.
+    fn delete(meta: &Meta, cache: &mut Cache<'_>) -> Option<Change>;
+}
+
+/// Who is told of changes. The cache is up to date when a handler is called.
+pub trait Handler {
+    /// An object was added, updated or deleted.
+    fn changed(&mut self, cache: &mut Cache<'_>, kind: Kind, change: &Change);
+
+    /// An object did not fit into the cache.
+    fn refused(&mut self, cache: &mut Cache<'_>, kind: Kind, meta: &Meta, refusal: &Refusal);
+
+    /// An object cannot be used. It is counted as refused, too.
+    fn faulty(&mut self, fault: &ObjectFault<'_>);
+
+    /// An owner that was blind sees again.
+    fn healed(&mut self, cache: &mut Cache<'_>, members: Kind, owner: Owner);
+}
+
+/// A [`Source`] made of a decoder, the cache and a handler, for as long as one input takes.
+pub struct Feed<'a, 'c, K: Cached> {
+    /// Decodes the body.
+    pub decoder: &'a mut Decoder<K>,
+    /// Takes the objects.
+    pub cache: &'a mut Cache<'c>,
+    /// Is told of changes.
+    pub handler: &'a mut dyn Handler,
+}
+
+impl<K: Cached> Decoder<K> {
+    /// A decoder before its first body.
+    pub const fn new() -> Self {
+        Self {
+            decoder: FeedDecoder::new(),
+            shape: Shape::FirstPage,
+            page_ended: false,
+            token_too_long: false,
+        }
+    }
+}
+
+impl<K: Cached> Default for Decoder<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: Cached> Source for Feed<'_, '_, K> {
+    fn begin(&mut self, shape: Shape) {
+        self.decoder.shape = shape;
+        self.decoder.page_ended = false;
+        self.decoder.token_too_long = false;
+        match shape {
+            Shape::Watch => self.decoder.decoder.begin_watch(),
+            Shape::FirstPage | Shape::NextPage | Shape::Status => {
+                self.decoder.decoder.begin_list();
+            }
+        }
+        if shape == Shape::FirstPage {
+            self.cache.begin_relist(K::CACHED);
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<(), Malformed> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let read = match self.decoder.shape {
+                Shape::Watch => self.watch(rest, seen)?,
+                Shape::FirstPage | Shape::NextPage | Shape::Status => self.list(rest, seen)?,
+            };
+            rest = rest.get(read..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn end_page(&mut self) -> Result<ListEnd<'_>, Malformed> {
+        let Decoder { decoder, page_ended, token_too_long, .. } = &mut *self.decoder;
+        if *token_too_long {
+            return Ok(ListEnd { version: None, more: More::Unreadable });
+        }
+        match decoder.list_end() {
+            Some(ListEvent::End(meta)) if *page_ended => {
+                let token = meta.continue_token.as_str();
+                let more = if token.is_empty() { More::None } else { More::Token(token) };
+                Ok(ListEnd { version: Some(meta.resource_version), more })
+            }
+            _ => Err(Malformed),
+        }
+    }
+
+    fn status(&self) -> Option<&Status> {
+        Some(self.decoder.decoder.status())
+    }
+
+    fn replace(&mut self) {
+        let mut sweep = self.cache.sweep(K::CACHED);
+        while let Some(change) = self.cache.sweep_next(&mut sweep) {
+            self.handler.changed(self.cache, K::CACHED, &change);
+        }
+        while let Some(owner) = self.cache.heal_next(&mut sweep) {
+            self.handler.healed(self.cache, K::CACHED, owner);
+        }
+    }
+}
+
+impl<K: Cached> Feed<'_, '_, K> {
+    fn list(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<usize, Malformed> {
+        let Decoder { decoder, page_ended, token_too_long, .. } = &mut *self.decoder;
+        let (read, event) = decoder.feed_list(bytes).map_err(|_| Malformed)?;
+        match event {
+            None | Some(ListEvent::Status(_)) => {}
+            Some(ListEvent::Item(object)) => {
+                apply(self.cache, self.handler, object);
+                seen(Seen::Listed(object.meta().resource_version));
+            }
+            Some(ListEvent::Faulty(fault)) => refuse::<K>(self.cache, self.handler, &fault),
+            Some(ListEvent::End(_)) => *page_ended = true,
+            Some(ListEvent::FaultyEnd(fault)) => {
+                *token_too_long = fault.field == Field::ListContinue;
+            }
+        }
+        Ok(read)
+    }
+
+    fn watch(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<usize, Malformed> {
+        let (read, event) = self.decoder.decoder.feed_watch(bytes).map_err(|_| Malformed)?;
+        match event {
+            None => {}
+            Some(WatchEvent::Added(object)) => {
+                apply(self.cache, self.handler, object);
+                seen(Seen::Added(object.meta().resource_version));
+            }
+            Some(WatchEvent::Modified(object)) => {
+                apply(self.cache, self.handler, object);
+                seen(Seen::Changed(object.meta().resource_version));
+            }
+            Some(WatchEvent::Deleted(object)) => {
+                delete::<K>(self.cache, self.handler, object.meta());
+                seen(Seen::Changed(object.meta().resource_version));
+            }
+            Some(WatchEvent::Bookmark { resource_version, .. }) => {
+                seen(Seen::Bookmark(resource_version));
+            }
+            Some(WatchEvent::Error(status)) => seen(Seen::Error(status)),
+            Some(WatchEvent::Unknown) => seen(Seen::Foreign),
+            Some(WatchEvent::Faulty(change, fault)) => {
+                match change {
+                    wire::Change::Deleted => delete::<K>(self.cache, self.handler, fault.meta),
+                    wire::Change::Added | wire::Change::Modified => {
+                        refuse::<K>(self.cache, self.handler, &fault);
+                    }
+                    wire::Change::Bookmark | wire::Change::Error => {}
+                }
+                seen(match fault.meta.resource_version {
+                    ResourceVersion::ANY => Seen::Foreign,
+                    version => Seen::Changed(version),
+                });
+            }
+        }
+        Ok(read)
+    }
+}
+
+fn apply<K: Cached>(cache: &mut Cache<'_>, handler: &mut dyn Handler, object: &K) {
+    match object.apply(cache) {
+        Applied::Changed(change) => handler.changed(cache, K::CACHED, &change),
+        Applied::Foreign => {}
+        Applied::Refused(refusal) => {
+            handler.refused(cache, K::CACHED, object.meta(), &refusal);
+        }
+    }
+}
+
+fn delete<K: Cached>(cache: &mut Cache<'_>, handler: &mut dyn Handler, meta: &Meta) {
+    if let Some(change) = K::delete(meta, cache) {
+        handler.changed(cache, K::CACHED, &change);
+    }
+}
+
+fn refuse<K: Cached>(cache: &mut Cache<'_>, handler: &mut dyn Handler, fault: &ObjectFault<'_>) {
+    handler.faulty(fault);
+    let refusal = cache.refuse_faulty(K::CACHED, fault);
+    handler.refused(cache, K::CACHED, fault.meta, &refusal);
+}
+
+impl Cached for Pod {
+    const CACHED: Kind = Kind::Pod;
+
+    fn apply(&self, cache: &mut Cache<'_>) -> Applied {
+        cache.apply_pod(self)
+    }
+
+    fn delete(meta: &Meta, cache: &mut Cache<'_>) -> Option<Change> {
+        cache.delete_pod(meta)
+    }
+}
+
+impl Cached for ReplicaSet {
+    const CACHED: Kind = Kind::ReplicaSet;
+
+    fn apply(&self, cache: &mut Cache<'_>) -> Applied {
+        cache.apply_replica_set(self)
+    }
+
+    fn delete(meta: &Meta, cache: &mut Cache<'_>) -> Option<Change> {
+        cache.delete_replica_set(meta)
+    }
+}
+
+impl Cached for Deployment {
+    const CACHED: Kind = Kind::Deployment;
+
+    fn apply(&self, cache: &mut Cache<'_>) -> Applied {
+        cache.apply_deployment(self)
+    }
+
+    fn delete(meta: &Meta, cache: &mut Cache<'_>) -> Option<Change> {
+        cache.delete_deployment(meta)
+    }
+}
