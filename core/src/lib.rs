@@ -18,6 +18,7 @@ extern crate std;
 
 pub mod backoff;
 pub mod consistency;
+pub mod control;
 pub mod expect;
 pub mod json;
 pub mod limits;

@@ -21,6 +21,9 @@ impl Cache<'_> {
             };
         }
         let old = self.pods.find(self.texts, &pod.meta.namespace, &pod.meta.name);
+        if is_older(self.pods, old, &pod.meta) {
+            return Applied::Older;
+        }
         let old_owner = self.owner_before(old.and_then(|slot| self.pods.get(slot)));
         let record = Pod::intern(self.texts, pod);
         let stored = upsert(self.pods, self.groups, self.texts, Kind::Pod, &pod.meta, old, record);
@@ -36,6 +39,9 @@ impl Cache<'_> {
     /// A ReplicaSet was listed, added or modified.
     pub fn apply_replica_set(&mut self, rs: &wire::ReplicaSet) -> Applied {
         let old = self.replica_sets.find(self.texts, &rs.meta.namespace, &rs.meta.name);
+        if is_older(self.replica_sets, old, &rs.meta) {
+            return Applied::Older;
+        }
         let old_owner = self.owner_before(old.and_then(|slot| self.replica_sets.get(slot)));
         let record = ReplicaSet::intern(self.texts, rs);
         let kind = Kind::ReplicaSet;
@@ -56,6 +62,9 @@ impl Cache<'_> {
     /// A Deployment was listed, added or modified.
     pub fn apply_deployment(&mut self, d: &wire::Deployment) -> Applied {
         let old = self.deployments.find(self.texts, &d.meta.namespace, &d.meta.name);
+        if is_older(self.deployments, old, &d.meta) {
+            return Applied::Older;
+        }
         let record = Deployment::intern(self.texts, d);
         let kind = Kind::Deployment;
         match upsert(self.deployments, self.groups, self.texts, kind, &d.meta, old, record) {
@@ -69,9 +78,10 @@ impl Cache<'_> {
         }
     }
 
-    /// A pod was deleted. `None` if it was not cached.
+    /// A pod was deleted. `None` if it was not cached, or if another one of the same name is.
     pub fn delete_pod(&mut self, meta: &Meta) -> Option<Change> {
         match self.pods.find(self.texts, &meta.namespace, &meta.name) {
+            Some(slot) if is_predecessor(self.pods, slot, meta) => None,
             Some(slot) => self.remove_pod(slot),
             None => self.unknown_deleted(Kind::Pod),
         }
@@ -81,6 +91,7 @@ impl Cache<'_> {
     /// [`free_replica_set`](Self::free_replica_set).
     pub fn delete_replica_set(&mut self, meta: &Meta) -> Option<Change> {
         match self.replica_sets.find(self.texts, &meta.namespace, &meta.name) {
+            Some(slot) if is_predecessor(self.replica_sets, slot, meta) => None,
             Some(slot) => self.remove_replica_set(slot),
             None => self.unknown_deleted(Kind::ReplicaSet),
         }
@@ -90,6 +101,7 @@ impl Cache<'_> {
     /// [`free_deployment`](Self::free_deployment).
     pub fn delete_deployment(&mut self, meta: &Meta) -> Option<Change> {
         match self.deployments.find(self.texts, &meta.namespace, &meta.name) {
+            Some(slot) if is_predecessor(self.deployments, slot, meta) => None,
             Some(slot) => self.remove_deployment(slot),
             None => self.unknown_deleted(Kind::Deployment),
         }
@@ -143,6 +155,23 @@ impl Cache<'_> {
         shortage.room = shortage.refused > 0;
         None
     }
+}
+
+/// Whether the cache holds a later state than this one. It then counts as listed.
+fn is_older<R: Record>(table: &mut Table<[Entry<R>]>, old: Option<Slot>, meta: &Meta) -> bool {
+    let Some(entry) = old.and_then(|slot| table.get_mut(slot)) else { return false };
+    let older = meta.resource_version < entry.version();
+    if older {
+        entry.flags |= flag::SEEN;
+    }
+    older
+}
+
+/// Whether a deletion is about an object that has a successor of the same name already.
+fn is_predecessor<R: Record>(table: &Table<[Entry<R>]>, slot: Slot, meta: &Meta) -> bool {
+    table
+        .get(slot)
+        .is_some_and(|entry| entry.uid() != meta.uid && meta.resource_version < entry.version())
 }
 
 /// What [`upsert`] found to be different.

@@ -13,6 +13,9 @@ pub enum Applied {
     Changed(Change),
     /// Some other controller's pod, which is not cached.
     Foreign,
+    /// The cache holds a later state: that of an own write whose answer came before the watch told
+    /// of it.
+    Older,
     /// The object did not fit; its owner is blind now.
     Refused(Refusal),
 }

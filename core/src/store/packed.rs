@@ -123,6 +123,21 @@ impl Condition {
         }
     }
 
+    /// The condition with these parts.
+    pub const fn of(
+        status: wire::ConditionStatus,
+        reason: Fingerprint,
+        last_update: Seconds,
+        last_transition: Seconds,
+    ) -> Self {
+        let status = match status {
+            wire::ConditionStatus::Unknown => Status::Unknown,
+            wire::ConditionStatus::True => Status::True,
+            wire::ConditionStatus::False => Status::False,
+        };
+        Self { reason: Packed64::new(reason.to_bits()), last_update, last_transition, status }
+    }
+
     /// Its status; `None` if the object has no such condition.
     pub const fn status(&self) -> Option<wire::ConditionStatus> {
         match self.status {

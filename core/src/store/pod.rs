@@ -58,6 +58,11 @@ impl Pod {
         })
     }
 
+    /// The condition `Ready` is true.
+    pub const fn is_ready(&self) -> bool {
+        self.ready
+    }
+
     /// Neither terminal nor being deleted: the pods a ReplicaSet counts as its replicas.
     pub const fn is_active(&self) -> bool {
         !self.phase.is_terminal() && !self.deleting
@@ -100,5 +105,13 @@ impl Record for Pod {
     fn release(&self, texts: &mut Interner) {
         self.labels.release(texts);
         texts.release(self.node);
+    }
+}
+
+#[cfg(test)]
+impl Pod {
+    /// A running pod, for tests of what controllers make of it.
+    pub(crate) fn test(ready: bool) -> Self {
+        Self { phase: Phase::Running, ready, ..Self::EMPTY }
     }
 }

@@ -120,6 +120,35 @@ impl Cache<'_> {
         expected
     }
 
+    /// Marks pods that [`take_victim`](Self::take_victim) is to return, each once.
+    pub fn mark_victims(&mut self, pods: &[Slot]) {
+        for &pod in pods {
+            if let Some(entry) = self.pods.get_mut(pod) {
+                entry.flags |= flag::VICTIM;
+            }
+        }
+    }
+
+    /// The next pod of a ReplicaSet that was marked.
+    pub fn take_victim(&mut self, rs: Slot) -> Option<Slot> {
+        let marked = |pod: &Entry<Pod>| pod.flags & flag::VICTIM != 0;
+        let (slot, _) = self.pods_of(rs).find(|(_, pod)| marked(pod))?;
+        if let Some(entry) = self.pods.get_mut(slot) {
+            entry.flags &= !flag::VICTIM;
+        }
+        Some(slot)
+    }
+
+    /// Remembers whether a ReplicaSet's blindness was told of; returns what was remembered.
+    pub fn tell_blind_replica_set(&mut self, rs: Slot, told: bool) -> bool {
+        tell(self.replica_sets.get_mut(rs), told)
+    }
+
+    /// Remembers whether a Deployment's blindness was told of; returns what was remembered.
+    pub fn tell_blind_deployment(&mut self, d: Slot, told: bool) -> bool {
+        tell(self.deployments.get_mut(d), told)
+    }
+
     pub(super) fn first_in_namespace(&self, kind: Kind, namespace: &str) -> Link {
         let namespace = self.texts.find(namespace.as_bytes())?;
         let key = namespace_key(kind, Role::InNamespace, namespace);
@@ -141,4 +170,11 @@ impl Cache<'_> {
             Some((slot, entry))
         })
     }
+}
+
+fn tell<R>(entry: Option<&mut Entry<R>>, told: bool) -> bool {
+    let Some(entry) = entry else { return false };
+    let before = entry.flags & flag::TOLD != 0;
+    entry.flags = if told { entry.flags | flag::TOLD } else { entry.flags & !flag::TOLD };
+    before
 }

@@ -8,11 +8,14 @@ use super::change::{Change, Owner};
 use super::table::flag;
 use super::{Cache, Entry, Record, Table};
 use crate::link::Slot;
+use crate::wire::ResourceVersion;
 
 /// Where a sweep has come to.
 #[derive(Clone, Copy, Debug)]
 pub struct Sweep {
     kind: Kind,
+    /// Objects of later versions are not in the list because they are newer than it.
+    version: ResourceVersion,
     next: usize,
     next_group: usize,
     finished: bool,
@@ -35,16 +38,22 @@ impl Cache<'_> {
 
     /// The list is complete: [`sweep_next`](Self::sweep_next) removes what was not in it.
     pub fn sweep(&self, kind: Kind) -> Sweep {
-        Sweep { kind, next: 0, next_group: 0, finished: false }
+        self.sweep_until(kind, ResourceVersion::new(u64::MAX))
+    }
+
+    /// As [`sweep`](Self::sweep), for a list of this version: what the answers to own writes have
+    /// told of since is kept.
+    pub fn sweep_until(&self, kind: Kind, version: ResourceVersion) -> Sweep {
+        Sweep { kind, version, next: 0, next_group: 0, finished: false }
     }
 
     /// Removes the next object that was not in the list: a synthetic delete, which carries the
     /// last known state.
     pub fn sweep_next(&mut self, sweep: &mut Sweep) -> Option<Change> {
         let found = match sweep.kind {
-            Kind::Pod => unmarked(self.pods, &mut sweep.next),
-            Kind::ReplicaSet => unmarked(self.replica_sets, &mut sweep.next),
-            Kind::Deployment => unmarked(self.deployments, &mut sweep.next),
+            Kind::Pod => unmarked(self.pods, sweep),
+            Kind::ReplicaSet => unmarked(self.replica_sets, sweep),
+            Kind::Deployment => unmarked(self.deployments, sweep),
         };
         match (found, sweep.kind) {
             (Some(slot), Kind::Pod) => self.remove_pod(slot),
@@ -79,11 +88,12 @@ fn unmark<R: Record>(table: &mut Table<[Entry<R>]>) {
     table.iter_mut().for_each(|entry| entry.flags &= !flag::SEEN);
 }
 
-fn unmarked<R: Record>(table: &Table<[Entry<R>]>, next: &mut usize) -> Option<Slot> {
-    while *next < table.capacity() {
-        let slot = Slot::from_index(*next)?;
-        *next += 1;
-        if table.get(slot).is_some_and(|entry| entry.flags & flag::SEEN == 0) {
+fn unmarked<R: Record>(table: &Table<[Entry<R>]>, sweep: &mut Sweep) -> Option<Slot> {
+    let gone = |entry: &Entry<R>| entry.flags & flag::SEEN == 0 && entry.version() <= sweep.version;
+    while sweep.next < table.capacity() {
+        let slot = Slot::from_index(sweep.next)?;
+        sweep.next += 1;
+        if table.get(slot).is_some_and(gone) {
             return Some(slot);
         }
     }

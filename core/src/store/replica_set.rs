@@ -1,7 +1,7 @@
 //! What the cache keeps of a ReplicaSet.
 
 use crate::json::Digest;
-use crate::text::{Interner, LabelSet, StoredSelector};
+use crate::text::{Interner, LabelSet, StoredSelector, Text};
 use crate::wire;
 use crate::wire::IntAnnotation;
 
@@ -49,6 +49,11 @@ pub struct ReplicaSet {
     pub selector: StoredSelector,
     /// The annotations its Deployment may have copied to it.
     pub annotations: Annotations,
+    /// The message of the `ReplicaFailure` condition, which its Deployment passes on; empty if
+    /// there is no room for it.
+    pub failure_message: Text,
+    /// `deployment.kubernetes.io/revision-history`; see [`knows_history`](Self::knows_history).
+    pub revision_history: Text,
     revision_state: AnnotationState,
     failure_status: Status,
     /// Bits of [`flag`].
@@ -62,6 +67,7 @@ mod flag {
     pub(super) const HAS_TERMINATING: u8 = 1 << 3;
     pub(super) const HAS_DESIRED: u8 = 1 << 4;
     pub(super) const HAS_MAX: u8 = 1 << 5;
+    pub(super) const HISTORY_CUT: u8 = 1 << 6;
 }
 
 impl ReplicaSet {
@@ -120,7 +126,30 @@ impl ReplicaSet {
         self.template_labels = LabelSet::intern(texts, rs.template_labels.as_slice()?)?;
         self.selector = StoredSelector::intern(texts, &rs.selector)?;
         self.annotations = Annotations::intern(texts, &rs.annotations)?;
+        self.intern_texts(texts, rs);
         Ok(())
+    }
+
+    /// Texts that no decision depends on: without room for them, the object is stored all the
+    /// same.
+    fn intern_texts(&mut self, texts: &mut Interner, rs: &wire::ReplicaSet) {
+        if let Some(failure) = &rs.status.replica_failure {
+            let message = texts.intern(failure.message.as_bytes());
+            self.failure_message = message.unwrap_or_default();
+        }
+        if let Some(history) = &rs.revision_history {
+            let whole = history.is_complete().then_some(&history.text);
+            let text = whole.and_then(|text| texts.intern(text.as_bytes()).ok());
+            match text {
+                Some(text) => self.revision_history = text,
+                None => self.flags |= flag::HISTORY_CUT,
+            }
+        }
+    }
+
+    /// Whether [`revision_history`](Self::revision_history) is all of the annotation.
+    pub const fn knows_history(&self) -> bool {
+        !self.has(flag::HISTORY_CUT)
     }
 
     /// The digest of the pod template, its hash label left out.
@@ -209,6 +238,8 @@ impl Record for ReplicaSet {
         template_labels: LabelSet::EMPTY,
         selector: StoredSelector::ABSENT,
         annotations: Annotations::EMPTY,
+        failure_message: Text::EMPTY,
+        revision_history: Text::EMPTY,
         revision_state: AnnotationState::Absent,
         failure_status: Status::Absent,
         flags: 0,
@@ -228,5 +259,7 @@ impl Record for ReplicaSet {
         self.template_labels.release(texts);
         self.selector.release(texts);
         self.annotations.release(texts);
+        texts.release(self.failure_message);
+        texts.release(self.revision_history);
     }
 }

@@ -67,6 +67,10 @@ pub(super) mod flag {
     pub(in crate::store) const STALE: u8 = 1 << 3;
     /// The owner awaits the object's deletion.
     pub(in crate::store) const EXPECTED: u8 = 1 << 4;
+    /// The owner is about to ask for the object's deletion.
+    pub(in crate::store) const VICTIM: u8 = 1 << 5;
+    /// Someone was told that the object's owner is blind.
+    pub(in crate::store) const TOLD: u8 = 1 << 6;
 }
 
 /// The objects of one kind. `S` is `[Entry<R>; N]` where it lives, `[Entry<R>]` where it is used.

@@ -118,6 +118,7 @@ fn apply_checked(cache: &mut Cache<'_>, known: &mut Cluster, kind: Kind, id: &Id
             assert!(!object.is_ours(kind) && !known.of(kind).contains_key(id));
         }
         Applied::Refused(refusal) => panic!("{refusal:?}"),
+        Applied::Older => panic!("versions only grow here"),
     }
     remember(known, kind, id, object);
 }

@@ -209,7 +209,7 @@ fn each_table_holds_exactly_its_capacity() {
                     Applied::Refused(refusal) => {
                         assert_eq!((number, refusal.reason), (4, RefusalReason::TableFull));
                     }
-                    Applied::Foreign => panic!(),
+                    Applied::Foreign | Applied::Older => panic!(),
                 }
             }
             assert_eq!(cache.refused(kind), u32::from(count == 5));
