@@ -132,6 +132,19 @@ pub struct Splice {
     pub make: Make,
 }
 
+impl Splice {
+    /// Whether the body of `other` would be the same, byte for byte.
+    pub fn makes_the_same(&self, other: &Self) -> bool {
+        let same_source = self.source == other.source && self.uid == other.uid;
+        match (&self.make, &other.make) {
+            (Make::Pod { owner: this, .. }, Make::Pod { owner: that, .. }) => {
+                same_source && self.template == other.template && this == that
+            }
+            _ => self == other,
+        }
+    }
+}
+
 /// What a [`Splice`] makes of its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Make {

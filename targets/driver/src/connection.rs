@@ -4,12 +4,12 @@ use core::net::SocketAddr;
 use core::ops::ControlFlow;
 
 use embassy_time::{Duration, Instant, Timer, with_timeout};
-use embedded_io_async::{BufRead, Error as _};
+use embedded_io_async::{BufRead, Error as _, Read};
 use embedded_nal_async::TcpConnect;
 use heapless::Vec;
 use picokube_core::backoff::{Backoff, Policy};
 use reqwless::client::HttpConnection;
-use reqwless::request::{Method, RequestBuilder};
+use reqwless::request::{Method, RequestBody, RequestBuilder};
 use reqwless::response::{BodyReader, Response};
 
 use crate::Error;
@@ -38,13 +38,15 @@ pub struct Patience {
     pub response: Duration,
     /// Between any two pieces of a response.
     pub silence: Duration,
+    /// How old a kept connection may be that still is used for a request that cannot be repeated.
+    pub idle: Duration,
     /// Between a failure and the next attempt.
     pub backoff: Policy,
 }
 
-/// A request whose body is at hand.
+/// A request. `B` is its body: bytes at hand, or anything that can write itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct Request<'a, B = &'a [u8]> {
     /// The verb.
     pub method: Method,
     /// Path and query: what stands after the verb.
@@ -52,7 +54,7 @@ pub struct Request<'a> {
     /// Headers beyond `Host`, `Authorization`, `Accept` and `Content-Length`; at most eight.
     pub headers: &'a [(&'a str, &'a str)],
     /// The body; empty for none.
-    pub body: &'a [u8],
+    pub body: B,
 }
 
 /// What is kept of the head of a response.
@@ -62,14 +64,19 @@ pub struct Head<'a> {
     pub status: u16,
     /// The server's `Date`, the only wall clock a board without one has.
     pub date: Option<&'a str>,
+    /// `Retry-After`, if it is a number of seconds.
+    pub retry_after: Option<u32>,
 }
 
 /// Takes a response in as it arrives.
+#[expect(async_fn_in_trait, reason = "the futures stay on one executor, so none need be Send")]
 pub trait Receiver {
     /// The head has been read. `Break` gives the rest up and closes the connection.
     fn head(&mut self, head: &Head<'_>) -> ControlFlow<()>;
     /// The next bytes of the body. `Break` gives the rest up and closes the connection.
-    fn body(&mut self, bytes: &[u8]) -> ControlFlow<()>;
+    ///
+    /// No further bytes are read before this returns, so that a slow receiver slows the server.
+    async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()>;
 }
 
 /// The memory of one connection. `RX` bounds the head of a response, not its body.
@@ -86,6 +93,12 @@ impl<const RX: usize, const TX: usize> Buffers<RX, TX> {
     }
 }
 
+/// A connection without a request.
+struct Kept<C> {
+    connection: C,
+    since: Instant,
+}
+
 /// One connection to one server: opened by the first request that needs it, kept alive, and closed
 /// by any [`Error`]. The exchange after a failure first waits, longer with every failure in a row.
 ///
@@ -97,7 +110,7 @@ pub struct Connection<'a, N: TcpConnect + 'a> {
     patience: Patience,
     rx: &'a mut [u8],
     tx: &'a mut [u8],
-    open: Option<N::Connection<'a>>,
+    open: Option<Kept<N::Connection<'a>>>,
     backoff: Backoff,
     not_before: Option<Instant>,
     random: Random,
@@ -129,21 +142,24 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
     ///
     /// A server may close an idle connection just when the next request is on its way. A GET is
     /// then sent once more on a new connection; for any other method the error is returned, since
-    /// the server may have acted.
+    /// the server may have acted, and to make that rare, such requests get a new connection when
+    /// the kept one has been idle for long.
     ///
     /// Not cancel-safe in the sense that dropping the future gives the connection up; the next
     /// exchange opens a new one.
     pub async fn exchange(
         &mut self,
-        request: &Request<'_>,
+        request: &Request<'_, impl RequestBody + Copy>,
         receiver: &mut impl Receiver,
     ) -> Result<(), Error> {
         if let Some(time) = self.not_before.take() {
             Timer::at(time).await;
         }
         let mut watched = Watched { receiver, head_seen: false };
-        if let Some(kept) = self.open.take() {
-            match self.exchange_on(kept, request, &mut watched).await {
+        if let Some(Kept { connection, since }) = self.open.take()
+            && (request.method == Method::GET || since.elapsed() < self.patience.idle)
+        {
+            match self.exchange_on(connection, request, &mut watched).await {
                 Err(Error::Truncated | Error::Reset)
                     if request.method == Method::GET && !watched.head_seen => {}
                 result => return self.settle(result),
@@ -191,7 +207,7 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
     async fn exchange_on(
         &mut self,
         mut conn: N::Connection<'a>,
-        request: &Request<'_>,
+        request: &Request<'_, impl RequestBody + Copy>,
         receiver: &mut impl Receiver,
     ) -> Result<(), Error> {
         let headers = headers(&self.server, request)?;
@@ -207,8 +223,9 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
             Ok(response) => response.map_err(Error::talking)?,
             Err(_) => return Err(Error::ResponseTimeout),
         };
-        let mut reusable = !says_close(&response);
-        if announce(&response, receiver).is_break() {
+        let Headers { date, retry_after, close } = Headers::of(&response);
+        let mut reusable = !close;
+        if receiver.head(&Head { status: response.status.0, date, retry_after }).is_break() {
             return Ok(());
         }
         let mut body = response.body().reader();
@@ -221,7 +238,7 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
                 break;
             }
             let len = piece.len();
-            if receiver.body(piece).is_break() {
+            if receiver.body(piece).await.is_break() {
                 return Ok(());
             }
             body.consume(len);
@@ -234,7 +251,7 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
             _ => {}
         }
         if reusable {
-            self.open = Some(conn);
+            self.open = Some(Kept { connection: conn, since: Instant::now() });
         }
         Ok(())
     }
@@ -257,17 +274,17 @@ impl<R: Receiver> Receiver for Watched<'_, R> {
         self.receiver.head(head)
     }
 
-    fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
-        self.receiver.body(bytes)
+    async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        self.receiver.body(bytes).await
     }
 }
 
 /// A header as reqwless wants it.
 type Header<'h> = (&'h str, &'h str);
 
-fn headers<'h>(
+fn headers<'h, B>(
     server: &Server<'h>,
-    request: &Request<'h>,
+    request: &Request<'h, B>,
 ) -> Result<Vec<Header<'h>, { MAX_HEADERS + 2 }>, Error> {
     let mut headers = Vec::new();
     let authorization = server.authorization.map(|value| ("Authorization", value));
@@ -278,17 +295,27 @@ fn headers<'h>(
     Ok(headers)
 }
 
-fn says_close<C: embedded_io_async::Read>(response: &Response<'_, '_, C>) -> bool {
-    response.headers().any(|(name, value)| {
-        name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case(b"close")
-    })
+/// What the headers of a response say that matters here.
+#[derive(Default)]
+struct Headers<'h> {
+    date: Option<&'h str>,
+    retry_after: Option<u32>,
+    close: bool,
 }
 
-fn announce<C: embedded_io_async::Read>(
-    response: &Response<'_, '_, C>,
-    receiver: &mut impl Receiver,
-) -> ControlFlow<()> {
-    let date = response.headers().find(|(name, _)| name.eq_ignore_ascii_case("date"));
-    let date = date.and_then(|(_, value)| core::str::from_utf8(value).ok());
-    receiver.head(&Head { status: response.status.0, date })
+impl<'h> Headers<'h> {
+    fn of<C: Read>(response: &'h Response<'_, '_, C>) -> Self {
+        let mut headers = Self::default();
+        for (name, value) in response.headers() {
+            let value = core::str::from_utf8(value).unwrap_or_default();
+            if name.eq_ignore_ascii_case("date") {
+                headers.date = Some(value);
+            } else if name.eq_ignore_ascii_case("retry-after") {
+                headers.retry_after = value.parse().ok();
+            } else if name.eq_ignore_ascii_case("connection") {
+                headers.close = value.eq_ignore_ascii_case("close");
+            }
+        }
+        headers
+    }
 }

@@ -24,18 +24,23 @@ pub enum Error {
     HeadTooLarge,
     /// What came is not HTTP/1.1, or uses a part of it that API servers do not use.
     Malformed,
-    /// The network stack failed in another way: no link, no address, no free socket.
-    Network,
+    /// The network stack could not even try: no link, no address, no route, no free socket.
+    Unreachable,
 }
 
 impl Error {
+    /// Whether the failure came before anything was sent: the request has had no effect.
+    pub fn is_before_sending(self) -> bool {
+        matches!(self, Self::Refused | Self::ConnectTimeout | Self::Unreachable)
+    }
+
     /// Sorts a failure to connect.
     pub(crate) fn connecting(kind: ErrorKind) -> Self {
         match kind {
             // A stack that cannot tell the two apart reports a refusal as a reset (embassy-net).
             ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => Self::Refused,
             ErrorKind::TimedOut => Self::ConnectTimeout,
-            _ => Self::Network,
+            _ => Self::Unreachable,
         }
     }
 
@@ -46,8 +51,8 @@ impl Error {
             Http::ConnectionAborted | Http::Network(ErrorKind::ConnectionAborted) => {
                 Self::Truncated
             }
-            Http::Network(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => Self::Reset,
-            Http::Network(_) => Self::Network,
+            // Whatever the stack calls it, an open connection is no more.
+            Http::Network(_) => Self::Reset,
             Http::BufferTooSmall => Self::HeadTooLarge,
             _ => Self::Malformed,
         }
@@ -65,7 +70,7 @@ impl fmt::Display for Error {
             Self::Reset => "the connection was reset",
             Self::HeadTooLarge => "the response's headers do not fit the connection's buffer",
             Self::Malformed => "the response is not valid HTTP/1.1",
-            Self::Network => "the network is not usable: no link, no address or no free socket",
+            Self::Unreachable => "the network is not usable: no link, address, route or socket",
         })
     }
 }

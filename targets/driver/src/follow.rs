@@ -33,7 +33,7 @@ pub async fn follow<'a, N: TcpConnect + 'a, F: Follower>(
     loop {
         target.clear();
         follower.target(&mut target);
-        let request = Request { method: Method::GET, target: &target, headers: &[], body: &[] };
+        let request = Request { method: Method::GET, target: &target, headers: &[], body: &[][..] };
         let mut judged = Judged { follower, accepted: false, brought_something: false };
         let how = connection.exchange(&request, &mut judged).await;
         let useless = !(judged.accepted && judged.brought_something);
@@ -59,8 +59,8 @@ impl<F: Follower> Receiver for Judged<'_, F> {
         self.follower.head(head)
     }
 
-    fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+    async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
         self.brought_something = true;
-        self.follower.body(bytes)
+        self.follower.body(bytes).await
     }
 }

@@ -32,6 +32,7 @@ const PATIENCE: Patience = Patience {
     response: Duration::from_secs(30),
     // Watches are silent while nothing happens, up to the bookmark that comes every minute.
     silence: Duration::from_secs(150),
+    idle: Duration::from_secs(20),
     backoff: Policy::REFLECTOR,
 };
 
@@ -94,7 +95,7 @@ impl Receiver for Version {
         ControlFlow::Continue(())
     }
 
-    fn body(&mut self, _: &[u8]) -> ControlFlow<()> {
+    async fn body(&mut self, _: &[u8]) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
@@ -112,7 +113,7 @@ impl Receiver for Watch {
         ControlFlow::Continue(())
     }
 
-    fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+    async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
         self.bytes += bytes.len();
         defmt::debug!("watch {=str}: {=usize} bytes so far", self.path, self.bytes);
         ControlFlow::Continue(())

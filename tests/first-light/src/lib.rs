@@ -76,6 +76,7 @@ const PATIENCE: Patience = Patience {
     connect: Duration::from_secs(2),
     response: Duration::from_secs(3),
     silence: Duration::from_secs(3),
+    idle: Duration::from_secs(20),
     backoff: Policy {
         base: Span::from_millis(50),
         cap: Span::from_millis(400),

@@ -22,7 +22,7 @@ impl Receiver for Text {
         ControlFlow::Continue(())
     }
 
-    fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+    async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
         let text = core::str::from_utf8(bytes).unwrap_or("(not UTF-8)");
         match self.body.push_str(text) {
             Ok(()) => ControlFlow::Continue(()),
@@ -44,7 +44,7 @@ impl Receiver for Checked {
         ControlFlow::Continue(())
     }
 
-    fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+    async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
         for byte in bytes {
             if *byte != pattern(self.bytes) && self.first_wrong.is_none() {
                 self.first_wrong = Some(self.bytes);
@@ -78,8 +78,8 @@ impl Receiver for Ends<'_> {
         self.checked.head(head)
     }
 
-    fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
-        self.checked.body(bytes)
+    async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        self.checked.body(bytes).await
     }
 }
 
