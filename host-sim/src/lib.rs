@@ -1,5 +1,11 @@
 //! A Kubernetes cluster in one process.
 
 pub mod api;
+pub mod cli;
+pub mod disk;
 pub mod http;
+pub mod nodes;
+pub mod random;
+pub mod server;
+pub mod store;
 pub mod time;

@@ -1,0 +1,146 @@
+//! The live status: one screen in a terminal, a line now and then elsewhere.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::http::SharedServer;
+use crate::server::Server;
+
+const REFRESH: Duration = Duration::from_millis(500);
+const LOG_EVERY: Duration = Duration::from_secs(10);
+const CLEAR: &str = "\x1b[2J\x1b[H";
+const HIDE_CURSOR: &str = "\x1b[?25l";
+const SHOW_CURSOR: &str = "\x1b[?25h";
+
+/// Shows what the cluster is doing, until it is dropped.
+pub(super) async fn show(shared: Arc<SharedServer>, url: String) {
+    if std::io::stdout().is_terminal() {
+        let _restore = RestoreCursor::new();
+        let mut before = shared.read().store().revision();
+        loop {
+            let summary = Summary::of(&shared.read());
+            let writes = (summary.revision - before) as f64 / REFRESH.as_secs_f64();
+            before = summary.revision;
+            let screen = summary.screen(&url, shared.open_watches(), writes);
+            if !print(&format!("{CLEAR}{screen}")) {
+                return std::future::pending().await;
+            }
+            tokio::time::sleep(REFRESH).await;
+        }
+    }
+    let mut said = String::new();
+    loop {
+        let line = Summary::of(&shared.read()).line();
+        if line != said && !print(&format!("{line}\n")) {
+            // Nobody reads any more; the server goes on.
+            return std::future::pending().await;
+        }
+        said = line;
+        tokio::time::sleep(LOG_EVERY).await;
+    }
+}
+
+/// Hides the cursor, and shows it again whatever happens.
+struct RestoreCursor;
+
+impl RestoreCursor {
+    fn new() -> Self {
+        print(HIDE_CURSOR);
+        Self
+    }
+}
+
+impl Drop for RestoreCursor {
+    fn drop(&mut self) {
+        print(SHOW_CURSOR);
+    }
+}
+
+fn print(text: &str) -> bool {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
+}
+
+/// The numbers worth showing.
+struct Summary {
+    revision: u64,
+    objects: Vec<(String, usize)>,
+    phases: BTreeMap<String, usize>,
+    nodes: Vec<(String, usize)>,
+}
+
+impl Summary {
+    fn of(server: &Server) -> Self {
+        let mut summary = Self {
+            revision: server.store().revision(),
+            objects: Vec::new(),
+            phases: BTreeMap::new(),
+            nodes: Vec::new(),
+        };
+        let mut per_node: BTreeMap<String, usize> = BTreeMap::new();
+        for (id, kind) in server.stored_kinds().iter().enumerate() {
+            let resource = server.store().resource(crate::store::ResourceId(id as u16));
+            if !resource.is_empty() {
+                summary.objects.push((kind.plural.to_owned(), resource.len()));
+            }
+            match (kind.group, kind.plural) {
+                ("", "pods") => {
+                    for pod in resource.range("", None) {
+                        let fields = pod.fields();
+                        let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+                        let phase = if pod.deletion.is_some() {
+                            "Terminating".to_owned()
+                        } else {
+                            text(&fields["status"]["phase"]).unwrap_or_default()
+                        };
+                        *summary.phases.entry(phase).or_default() += 1;
+                        if let Some(node) = text(&fields["spec"]["nodeName"]) {
+                            *per_node.entry(node).or_default() += 1;
+                        }
+                    }
+                }
+                ("", "nodes") => {
+                    summary.nodes =
+                        resource.range("", None).map(|node| (node.name().to_owned(), 0)).collect();
+                }
+                _ => {}
+            }
+        }
+        for (name, count) in &mut summary.nodes {
+            *count = per_node.get(name).copied().unwrap_or(0);
+        }
+        summary
+    }
+
+    fn screen(&self, url: &str, watches: usize, writes_per_second: f64) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "picokube  {url}   version {}", self.revision);
+        let _ = writeln!(text, "{watches} watches, {writes_per_second:.0} writes/s\n");
+        let _ = writeln!(text, "PODS     {}", join(self.phases.iter()));
+        let _ = writeln!(text, "OBJECTS  {}\n", join(self.objects.iter().map(|(k, v)| (k, v))));
+        let _ = writeln!(text, "NODE              PODS");
+        for (name, count) in self.nodes.iter().take(20) {
+            let _ = writeln!(text, "{name:<17} {count}");
+        }
+        if self.nodes.len() > 20 {
+            let _ = writeln!(text, "and {} more", self.nodes.len() - 20);
+        }
+        let _ = writeln!(text, "\nCtrl-C ends the cluster");
+        text
+    }
+
+    fn line(&self) -> String {
+        let pods = join(self.phases.iter());
+        let pods = if pods.is_empty() { "none".to_owned() } else { pods };
+        format!("nodes: {}; pods: {pods}", self.nodes.len())
+    }
+}
+
+fn join<'a>(counts: impl Iterator<Item = (&'a String, &'a usize)>) -> String {
+    let parts = counts.map(|(name, count)| format!("{count} {name}"));
+    parts.collect::<Vec<_>>().join(", ")
+}

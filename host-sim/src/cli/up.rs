@@ -1,0 +1,197 @@
+//! `picokube up` and `picokube server`.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+use crate::disk::Disk;
+use crate::http::tls::{self, Certificates};
+use crate::http::{Access, Cluster, Limits, kubeconfig, serve};
+use crate::store::HistoryLimits;
+
+use super::{ServeOptions, UpOptions, screen};
+
+/// Starts a cluster and runs it until Ctrl-C.
+pub(super) async fn up(options: UpOptions) -> Result<()> {
+    let nodes = if options.manual { 0 } else { options.nodes };
+    let running = Running::start(&options.serve, nodes).await?;
+    running.introduce();
+    if nodes == 0 {
+        println!("nodes: none; only clients move pods");
+    } else {
+        println!("nodes: {nodes} simulated");
+    }
+    if !options.no_controllers {
+        // Honest until they are there: `up` must not look as if Deployments made pods.
+        println!("controllers: none in this version; Deployments, ReplicaSets and StatefulSets");
+        println!("             are stored, but nothing creates their pods");
+    }
+    running.until_interrupted().await
+}
+
+/// Starts the API server alone and runs it until Ctrl-C.
+pub(super) async fn server(options: ServeOptions) -> Result<()> {
+    let running = Running::start(&options, 0).await?;
+    running.introduce();
+    running.until_interrupted().await
+}
+
+/// A cluster with an open socket.
+struct Running {
+    cluster: Cluster,
+    url: String,
+    kubeconfig: Option<std::path::PathBuf>,
+    stop: watch::Sender<bool>,
+    serving: tokio::task::JoinHandle<()>,
+}
+
+impl Running {
+    async fn start(options: &ServeOptions, nodes: usize) -> Result<Self> {
+        let security = Security::of(options)?;
+        let disk = options.data.as_deref().map(Disk::open).transpose()?;
+        let limits =
+            HistoryLimits { changes: options.watch_history.max(1), ..HistoryLimits::default() };
+        let cluster = Cluster::start(limits, disk)?;
+        let listener = TcpListener::bind(options.listen)
+            .await
+            .with_context(|| format!("cannot listen on {}", options.listen))?;
+        let url = security.url(listener.local_addr()?);
+        if let Some(path) = &options.write_kubeconfig {
+            let text = kubeconfig::kubeconfig(
+                &url,
+                security.authority_pem.as_deref(),
+                security.token.as_deref(),
+            );
+            tls::write_private(path, &text)?;
+        }
+        if nodes > 0 {
+            cluster.start_nodes(nodes);
+        }
+        let access = security.token.clone().map_or(Access::Open, Access::Token);
+        let (stop, stopping) = watch::channel(false);
+        let shared = cluster.shared().clone();
+        let limits = Limits { watches: options.max_watches, ..Limits::default() };
+        let serving =
+            tokio::spawn(serve(listener, security.acceptor, access, shared, limits, stopping));
+        let kubeconfig = options.write_kubeconfig.clone();
+        Ok(Self { cluster, url, kubeconfig, stop, serving })
+    }
+
+    /// Says where the server is and what to try.
+    fn introduce(&self) {
+        println!("listening on {}", self.url);
+        match &self.kubeconfig {
+            Some(path) => {
+                let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+                println!("\n  export KUBECONFIG={}\n", path.display());
+            }
+            None => println!("\n  (for kubectl: start with --write-kubeconfig FILE)\n"),
+        }
+        println!("Then try:");
+        println!("  kubectl get nodes");
+        println!("  kubectl run hello --image=nginx && kubectl get pods --watch");
+        println!("  kubectl run broken --image=app:crash-loop && kubectl describe pod broken\n");
+    }
+
+    async fn until_interrupted(self) -> Result<()> {
+        let shown = screen::show(self.cluster.shared().clone(), self.url.clone());
+        tokio::select! {
+            interrupted = interrupted() => interrupted?,
+            () = shown => {}
+        }
+        println!("stopping");
+        // Nobody else listens to this channel once the server has ended by itself.
+        let _ = self.stop.send(true);
+        let _ = tokio::time::timeout(Duration::from_secs(6), self.serving).await;
+        self.cluster.stop().await;
+        Ok(())
+    }
+}
+
+/// Ctrl-C, or the signal with which service managers end a process.
+async fn interrupted() -> Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate())?;
+        tokio::select! {
+            pressed = tokio::signal::ctrl_c() => pressed?,
+            _ = terminate.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await?;
+    Ok(())
+}
+
+/// How the socket is protected.
+struct Security {
+    acceptor: Option<TlsAcceptor>,
+    authority_pem: Option<String>,
+    token: Option<String>,
+}
+
+impl Security {
+    fn of(options: &ServeOptions) -> Result<Self> {
+        let address = options.listen.ip();
+        let given = options.tls_cert_file.is_some() || options.token_file.is_some();
+        if address.is_loopback() && !options.secure && !given {
+            return Ok(Self { acceptor: None, authority_pem: None, token: None });
+        }
+        let data_pki = options.data.as_ref().map(|data| data.join("pki"));
+        let directory = options.cert_dir.clone().or(data_pki);
+        let certificates = match (&options.tls_cert_file, &options.tls_private_key_file) {
+            (Some(chain), Some(key)) => Certificates::from_files(chain, key)?,
+            _ => certificates(directory.as_deref(), address)?,
+        };
+        let token = match (&options.token_file, &directory) {
+            (Some(file), _) => {
+                let token = std::fs::read_to_string(file)
+                    .with_context(|| format!("cannot read {}", file.display()))?;
+                if token.trim().is_empty() {
+                    bail!("{} is empty", file.display());
+                }
+                token.trim().to_owned()
+            }
+            (None, Some(directory)) => tls::token_in_directory(directory)?,
+            (None, None) => tls::new_token()?,
+        };
+        if options.write_kubeconfig.is_none() && directory.is_none() && options.token_file.is_none()
+        {
+            bail!(
+                "a server at {address} wants a token from its clients, but nobody would know it: \
+                 give --write-kubeconfig, --cert-dir, --data or --token-file"
+            );
+        }
+        Ok(Self {
+            acceptor: Some(TlsAcceptor::from(certificates.server_config()?)),
+            authority_pem: Some(certificates.authority_pem),
+            token: Some(token),
+        })
+    }
+
+    /// The address for clients on this machine; a wildcard is reached over loopback.
+    fn url(&self, bound: SocketAddr) -> String {
+        let scheme = if self.acceptor.is_some() { "https" } else { "http" };
+        let mut address = bound;
+        if address.ip().is_unspecified() {
+            address.set_ip(match address.ip() {
+                IpAddr::V4(_) => IpAddr::from([127, 0, 0, 1]),
+                IpAddr::V6(_) => IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]),
+            });
+        }
+        format!("{scheme}://{address}")
+    }
+}
+
+fn certificates(directory: Option<&Path>, address: IpAddr) -> Result<Certificates> {
+    match directory {
+        Some(directory) => Certificates::in_directory(directory, address),
+        None => Certificates::generate(address),
+    }
+}

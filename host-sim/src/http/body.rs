@@ -1,0 +1,152 @@
+//! Response bodies that are produced while they are sent.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+use crate::server::response::{CHUNK_BYTES, ListBody};
+use crate::server::watch::{Watch, WatchState};
+use crate::time::Timestamp;
+
+use super::cluster::SharedServer;
+
+/// What goes out over a connection.
+#[derive(Debug)]
+pub(super) enum ResponseBody {
+    /// All of it at once.
+    Whole(Option<Bytes>),
+    /// A list, chunk by chunk.
+    List(Box<ListBody>),
+    /// A watch, for as long as the client stays.
+    Watch(WatchBody),
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let chunk = match self.get_mut() {
+            Self::Whole(bytes) => bytes.take().filter(|bytes| !bytes.is_empty()),
+            Self::List(list) => list.next_chunk(),
+            Self::Watch(watch) => match watch.poll(context) {
+                Poll::Ready(chunk) => chunk,
+                Poll::Pending => return Poll::Pending,
+            },
+        };
+        Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            _ => SizeHint::default(),
+        }
+    }
+}
+
+/// A watch that reads on whenever the connection can take more.
+pub(super) struct WatchBody {
+    watch: Watch,
+    shared: Arc<SharedServer>,
+    news: watch::Receiver<u64>,
+    /// Resolves when there may be something new, or when the watch wants to look again.
+    waiting: Option<Pin<Box<dyn Future<Output = watch::Receiver<u64>> + Send>>>,
+    stopping: watch::Receiver<bool>,
+    ended: bool,
+    /// One of the places that limit concurrent watches.
+    _place: OwnedSemaphorePermit,
+}
+
+impl WatchBody {
+    pub(super) fn new(
+        watch: Watch,
+        shared: Arc<SharedServer>,
+        stopping: watch::Receiver<bool>,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
+        let news = shared.subscribe();
+        shared.metrics.watches.fetch_add(1, Ordering::Relaxed);
+        Self { watch, shared, news, waiting: None, stopping, ended: false, _place: place }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            if self.ended {
+                return Poll::Ready(None);
+            }
+            if let Some(waiting) = &mut self.waiting {
+                match waiting.as_mut().poll(context) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(news) => {
+                        self.news = news;
+                        self.waiting = None;
+                    }
+                }
+            }
+            if *self.stopping.borrow() {
+                return Poll::Ready(None);
+            }
+            // What comes from here on shows up as a change of `news`.
+            self.news.mark_unchanged();
+            let mut chunk = Vec::new();
+            let now = Timestamp::of_system_clock();
+            let state = {
+                let server = self.shared.read();
+                self.watch.fill(server.store(), now, &mut chunk, CHUNK_BYTES)
+            };
+            self.ended = state == WatchState::Ended;
+            if !chunk.is_empty() {
+                self.shared.metrics.watch_bytes(chunk.len());
+                return Poll::Ready(Some(Bytes::from(chunk)));
+            }
+            if !self.ended {
+                self.waiting = Some(Box::pin(self.wait(now)));
+            }
+        }
+    }
+
+    fn wait(&self, now: Timestamp) -> impl Future<Output = watch::Receiver<u64>> + Send + 'static {
+        let mut news = self.news.clone();
+        let mut stopping = self.stopping.clone();
+        let pause = self.watch.wake_at().millis_since(now).clamp(1, i64::from(i32::MAX));
+        let pause = Duration::from_millis(pause as u64);
+        async move {
+            tokio::select! {
+                _ = news.changed() => {}
+                _ = stopping.changed() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+            news
+        }
+    }
+}
+
+impl Drop for WatchBody {
+    fn drop(&mut self) {
+        self.shared.metrics.watches.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl std::fmt::Debug for WatchBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WatchBody").field("watch", &self.watch).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,259 @@
+//! A running server: shared between connections, kept on disk, stepping on its own.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+
+use crate::disk::Disk;
+use crate::nodes::Nodes;
+use crate::random::Random;
+use crate::server::Server;
+use crate::server::call::Call;
+use crate::server::request::Request;
+use crate::server::response::Response;
+use crate::store::HistoryLimits;
+use crate::time::Timestamp;
+
+use super::metrics::Metrics;
+
+/// The server behind its lock, and the revision that may be told to the outside.
+#[derive(Debug)]
+pub struct SharedServer {
+    server: RwLock<Server>,
+    /// Everything up to this revision is durable; watches wait for it to move.
+    durable: watch::Sender<u64>,
+    /// There are changes for the disk.
+    unsaved: std::sync::Condvar,
+    unsaved_flag: std::sync::Mutex<Saving>,
+    /// There may be work for `Server::step`.
+    work: Notify,
+    on_disk: bool,
+    /// Counters for /metrics.
+    pub(super) metrics: Metrics,
+}
+
+#[derive(Debug, Default)]
+struct Saving {
+    wanted: bool,
+    stopped: bool,
+}
+
+/// A cluster that runs until it is dropped or stopped.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    shared: Arc<SharedServer>,
+}
+
+impl Cluster {
+    /// Starts a cluster in memory, or from what `disk` has kept.
+    /// Must be called within a tokio runtime.
+    pub fn start(limits: HistoryLimits, disk: Option<Disk>) -> anyhow::Result<Self> {
+        let mut server = Server::new(seed(), limits);
+        let now = Timestamp::of_system_clock();
+        if let Some(disk) = &disk {
+            disk.load(&mut server)?;
+            server.resume(now);
+            server.store_mut().follow_with_journal();
+        }
+        server.bootstrap(now);
+        let (durable, _) = watch::channel(server.store().durable());
+        let shared = Arc::new(SharedServer {
+            on_disk: disk.is_some(),
+            server: RwLock::new(server),
+            durable,
+            unsaved: std::sync::Condvar::new(),
+            unsaved_flag: std::sync::Mutex::default(),
+            work: Notify::new(),
+            metrics: Metrics::default(),
+        });
+        if let Some(disk) = disk {
+            let saver = shared.clone();
+            saver.unsaved_flag.lock().unwrap_or_else(PoisonError::into_inner).wanted = true;
+            std::thread::Builder::new()
+                .name("journal".into())
+                .spawn(move || saver.keep_saving(disk))?;
+        }
+        tokio::spawn(keep_stepping(shared.clone()));
+        shared.work.notify_one();
+        Ok(Self { shared })
+    }
+
+    /// The server behind its lock.
+    pub fn shared(&self) -> &Arc<SharedServer> {
+        &self.shared
+    }
+
+    /// Starts simulated nodes. Must be called within a tokio runtime.
+    pub fn start_nodes(&self, count: usize) {
+        let nodes = Nodes::new(&self.shared.read(), count);
+        tokio::spawn(keep_nodes(self.shared.clone(), nodes));
+    }
+
+    /// Waits until everything that was written is durable, then stops writing.
+    pub async fn stop(&self) {
+        let revision = self.shared.read().store().revision();
+        self.shared.wait_durable(revision).await;
+        self.shared.unsaved_flag.lock().unwrap_or_else(PoisonError::into_inner).stopped = true;
+        self.shared.unsaved.notify_all();
+    }
+}
+
+impl SharedServer {
+    /// Looks at the server. A panic of another request does not make its data unreadable: every
+    /// write replaces whole objects.
+    pub fn read(&self) -> RwLockReadGuard<'_, Server> {
+        self.server.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the server and lets everybody know who has to.
+    pub fn write<T>(&self, change: impl FnOnce(&mut Server, Timestamp) -> T) -> T {
+        let mut server: RwLockWriteGuard<'_, Server> =
+            self.server.write().unwrap_or_else(PoisonError::into_inner);
+        let before = server.store().revision();
+        let result = change(&mut server, Timestamp::of_system_clock());
+        let after = server.store().revision();
+        drop(server);
+        if after != before {
+            self.changed(after);
+        }
+        result
+    }
+
+    /// Answers a request; the answer may be sent at once.
+    pub async fn answer(&self, request: Request) -> Response {
+        let call = match Call::prepare(&request) {
+            Ok(call) => call,
+            Err(status) => return status.into(),
+        };
+        drop(request);
+        let response = if call.is_read() {
+            let now = Timestamp::of_system_clock();
+            self.read().read(now, call)
+        } else {
+            self.write(|server, now| server.execute(now, call))
+        };
+        self.wait_durable(response.revision).await;
+        response
+    }
+
+    /// Returns when everything up to `revision` is durable.
+    pub async fn wait_durable(&self, revision: u64) {
+        if !self.on_disk || *self.durable.borrow() >= revision {
+            return;
+        }
+        let mut durable = self.durable.subscribe();
+        // The sender lives as long as `self`.
+        let _ = durable.wait_for(|durable| *durable >= revision).await;
+    }
+
+    /// How many watches are open.
+    pub fn open_watches(&self) -> usize {
+        usize::try_from(self.metrics.watches.load(Ordering::Relaxed)).unwrap_or(usize::MAX)
+    }
+
+    /// Tells when more has become durable.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.durable.subscribe()
+    }
+
+    fn changed(&self, revision: u64) {
+        self.work.notify_one();
+        if self.on_disk {
+            self.unsaved_flag.lock().unwrap_or_else(PoisonError::into_inner).wanted = true;
+            self.unsaved.notify_one();
+        } else {
+            self.tell(revision);
+        }
+    }
+
+    fn tell(&self, revision: u64) {
+        self.durable.send_if_modified(|durable| {
+            let newer = revision > *durable;
+            *durable = revision.max(*durable);
+            newer
+        });
+    }
+
+    /// Group commit: while one transaction is being written, the next one gathers.
+    fn keep_saving(&self, mut disk: Disk) {
+        loop {
+            let mut saving = self.unsaved_flag.lock().unwrap_or_else(PoisonError::into_inner);
+            while !saving.wanted && !saving.stopped {
+                saving = self.unsaved.wait(saving).unwrap_or_else(PoisonError::into_inner);
+            }
+            if saving.stopped && !saving.wanted {
+                return;
+            }
+            saving.wanted = false;
+            drop(saving);
+            let (changes, revision, compacted) = {
+                let mut server = self.server.write().unwrap_or_else(PoisonError::into_inner);
+                let changes = server.store_mut().take_unsaved();
+                let kinds = server.stored_kinds().len();
+                let store = server.store();
+                let compacted: Vec<u64> = (0..kinds)
+                    .map(|id| store.resource(crate::store::ResourceId(id as u16)).compacted())
+                    .collect();
+                (changes, store.revision(), compacted)
+            };
+            if let Err(error) = disk.save(&changes, revision, &compacted) {
+                // What was not kept must not be acknowledged, and later writes depend on it.
+                eprintln!("picokube: cannot write to the data directory: {error}; stopping");
+                std::process::exit(1);
+            }
+            let mut server = self.server.write().unwrap_or_else(PoisonError::into_inner);
+            server.store_mut().saved(revision);
+            drop(server);
+            self.tell(revision);
+        }
+    }
+}
+
+/// Runs the cluster's own work in small bites, so that requests get their turn.
+async fn keep_stepping(shared: Arc<SharedServer>) {
+    const STEPS_PER_TURN: usize = 64;
+    loop {
+        let (idle, next) = shared.write(|server, now| {
+            let idle = (0..STEPS_PER_TURN).any(|_| !server.step(now));
+            (idle, server.step_at())
+        });
+        if !idle {
+            tokio::task::yield_now().await;
+            continue;
+        }
+        let pause = next.map_or(3_600_000, |at| {
+            at.millis_since(Timestamp::of_system_clock()).clamp(1, 3_600_000)
+        });
+        let pause = Duration::from_millis(pause as u64);
+        // Either more was written or something expires.
+        let _ = tokio::time::timeout(pause, shared.work.notified()).await;
+    }
+}
+
+/// Lets the simulated nodes do their work, a little at a time.
+async fn keep_nodes(shared: Arc<SharedServer>, mut nodes: Nodes) {
+    let mut news = shared.subscribe();
+    loop {
+        news.mark_unchanged();
+        if shared.write(|server, now| nodes.poll(now, server)) {
+            tokio::task::yield_now().await;
+            continue;
+        }
+        let pause = nodes.poll_at().map_or(3_600_000, |at| {
+            at.millis_since(Timestamp::of_system_clock()).clamp(1, 3_600_000)
+        });
+        // Either something was written or something is due.
+        let pause = Duration::from_millis(pause as u64);
+        let _ = tokio::time::timeout(pause, news.changed()).await;
+    }
+}
+
+/// Names and uids have to differ between starts; they are no secrets.
+fn seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
+    hasher.write_i64(Timestamp::of_system_clock().unix_millis());
+    Random::from_seed(hasher.finish()).next_u64()
+}

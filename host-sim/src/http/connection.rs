@@ -1,0 +1,253 @@
+//! Connections: accepting them, bounding them, and ending them in good order.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+
+use crate::api::status::{MAX_BODY_BYTES, Status};
+use crate::server::request::Request;
+use crate::server::response::{Body, Response};
+
+use super::access::Access;
+use super::body::{ResponseBody, WatchBody};
+use super::cluster::SharedServer;
+use super::stall::StallGuard;
+
+/// What one client, or all together, may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Watches at the same time.
+    pub watches: usize,
+    /// Connections at the same time.
+    pub connections: usize,
+    /// Bytes of request line and headers.
+    pub header_bytes: usize,
+    /// How long a client may take none of what it is being sent.
+    pub stall: Duration,
+    /// How long a client may take to send its headers, and then its body.
+    pub patience: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            watches: 10_000,
+            connections: 20_000,
+            header_bytes: 64 << 10,
+            stall: Duration::from_secs(30),
+            patience: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Everything a connection needs.
+struct Shell {
+    shared: Arc<SharedServer>,
+    access: Access,
+    limits: Limits,
+    watch_places: Arc<Semaphore>,
+    stopping: watch::Receiver<bool>,
+}
+
+/// Accepts connections until `stopping` becomes true, then lets the open ones finish.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    access: Access,
+    shared: Arc<SharedServer>,
+    limits: Limits,
+    stopping: watch::Receiver<bool>,
+) {
+    let shell = Arc::new(Shell {
+        shared,
+        access,
+        watch_places: Arc::new(Semaphore::new(limits.watches)),
+        limits,
+        stopping: stopping.clone(),
+    });
+    let connections = Arc::new(Semaphore::new(limits.connections));
+    let graceful = Arc::new(GracefulShutdown::new());
+    let mut stop = stopping;
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.wait_for(|stop| *stop) => break,
+        };
+        let Ok((stream, _)) = accepted else {
+            // Out of file descriptors, most likely: let some connections end first.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        // Over the limit the newcomer is turned away; who is connected is served on.
+        let Ok(place) = connections.clone().try_acquire_owned() else { continue };
+        let _ = stream.set_nodelay(true);
+        let (shell, tls, graceful) = (shell.clone(), tls.clone(), graceful.clone());
+        tokio::spawn(async move {
+            let stream = StallGuard::new(stream, shell.limits.stall);
+            match tls {
+                None => speak(stream, &shell, &graceful).await,
+                Some(tls) => {
+                    let handshake = tokio::time::timeout(shell.limits.patience, tls.accept(stream));
+                    if let Ok(Ok(stream)) = handshake.await {
+                        speak(stream, &shell, &graceful).await;
+                    }
+                }
+            }
+            drop(place);
+        });
+    }
+    drop(listener);
+    if let Some(graceful) = Arc::into_inner(graceful) {
+        let _ = tokio::time::timeout(Duration::from_secs(5), graceful.shutdown()).await;
+    } else {
+        // Handshakes still hold it; the streams they lead to end with the process.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn speak<S>(stream: S, shell: &Arc<Shell>, graceful: &GracefulShutdown)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(shell.limits.patience)
+        .max_buf_size(shell.limits.header_bytes.max(8 << 10))
+        .keep_alive(true);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(shell.limits.header_bytes as u32)
+        .max_concurrent_streams(250);
+    let service = service_fn(|request| answer(shell.clone(), request));
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    shell.shared.metrics.connections.fetch_add(1, Ordering::Relaxed);
+    // A broken connection concerns its client only.
+    let _ = graceful.watch(connection.into_owned()).await;
+    shell.shared.metrics.connections.fetch_sub(1, Ordering::Relaxed);
+}
+
+async fn answer(
+    shell: Arc<Shell>,
+    request: hyper::Request<Incoming>,
+) -> Result<hyper::Response<ResponseBody>, Infallible> {
+    let head = request.method() == hyper::Method::HEAD;
+    let verb = verb_of(request.method());
+    let response = answer_fully(&shell, request).await;
+    shell.shared.metrics.answered(verb, response.status);
+    Ok(to_http(&shell, response, head))
+}
+
+async fn answer_fully(shell: &Shell, request: hyper::Request<Incoming>) -> Response {
+    let header = |name: HeaderName| {
+        request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    };
+    let authorization = header(header::AUTHORIZATION);
+    let Some(user) = shell.access.user(Some(authorization).filter(|text| !text.is_empty())) else {
+        return Status::unauthorized().into();
+    };
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    let is_get = matches!(method, hyper::Method::GET | hyper::Method::HEAD);
+    if is_get && uri.path() == "/metrics" {
+        let text = shell.shared.metrics.render(&shell.shared.read());
+        return Response::text(200, text);
+    }
+    let mut parsed = Request {
+        method,
+        path: uri.path().to_owned(),
+        query: uri.query().unwrap_or_default().to_owned(),
+        accept: all_values(&request, header::ACCEPT),
+        content_type: header(header::CONTENT_TYPE).to_owned(),
+        user_agent: header(header::USER_AGENT).to_owned(),
+        if_none_match: header(header::IF_NONE_MATCH).to_owned(),
+        user,
+        body: Bytes::new(),
+    };
+    match read_body(shell, request).await {
+        Ok(body) => parsed.body = body,
+        Err(status) => return status.into(),
+    }
+    shell.shared.answer(parsed).await
+}
+
+async fn read_body(shell: &Shell, request: hyper::Request<Incoming>) -> Result<Bytes, Status> {
+    let declared = request.headers().get(header::CONTENT_LENGTH);
+    let declared = declared.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > MAX_BODY_BYTES as u64) {
+        return Err(Status::request_entity_too_large());
+    }
+    let body = Limited::new(request.into_body(), MAX_BODY_BYTES).collect();
+    match tokio::time::timeout(shell.limits.patience, body).await {
+        Err(_) => Err(Status::timeout("request did not complete within the allotted timeout")),
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(Status::request_entity_too_large())
+        }
+        Ok(Err(error)) => {
+            Err(Status::bad_request(format!("the body of the request cannot be read: {error}")))
+        }
+    }
+}
+
+fn to_http(shell: &Shell, response: Response, head: bool) -> hyper::Response<ResponseBody> {
+    let body = match response.body {
+        Body::Whole(bytes) => ResponseBody::Whole(Some(bytes)),
+        Body::List(list) => ResponseBody::List(list),
+        Body::Watch(_) if head => ResponseBody::Whole(None),
+        Body::Watch(watch) => {
+            let Ok(place) = shell.watch_places.clone().try_acquire_owned() else {
+                let message = "too many watches at the same time, please try again later";
+                return to_http(shell, Status::too_many_requests(message, 1).into(), head);
+            };
+            let (shared, stopping) = (shell.shared.clone(), shell.stopping.clone());
+            ResponseBody::Watch(WatchBody::new(*watch, shared, stopping, place))
+        }
+    };
+    let mut http = hyper::Response::new(body);
+    *http.status_mut() = hyper::StatusCode::from_u16(response.status)
+        .unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = http.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(response.content_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    for (name, value) in response.headers {
+        // A warning may quote what a client sent; what no header can carry is left out.
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.append(HeaderName::from_static(name), value);
+        }
+    }
+    http
+}
+
+/// Several Accept headers count as one.
+fn all_values(request: &hyper::Request<Incoming>, name: HeaderName) -> String {
+    let values = request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok());
+    values.collect::<Vec<_>>().join(",")
+}
+
+fn verb_of(method: &hyper::Method) -> &'static str {
+    match *method {
+        hyper::Method::GET => "GET",
+        hyper::Method::HEAD => "HEAD",
+        hyper::Method::POST => "POST",
+        hyper::Method::PUT => "PUT",
+        hyper::Method::PATCH => "PATCH",
+        hyper::Method::DELETE => "DELETE",
+        _ => "OTHER",
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests of simulated nodes against a real server, in virtual time.

@@ -1,0 +1,285 @@
+//! The garbage collector: objects go when their owners have gone.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::api::kind;
+use crate::store::{Change, ChangeKind, Entry, OwnerReference, ResourceId, object_key};
+use crate::time::Timestamp;
+
+use super::super::Server;
+use super::super::delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
+
+/// Objects whose ownership has to be looked at, each once, in the order they came up.
+#[derive(Debug, Default)]
+pub(super) struct Garbage {
+    queue: VecDeque<Item>,
+    queued: BTreeSet<Item>,
+}
+
+/// Something to look at.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Item {
+    /// An object that has owners, or waits for its dependents.
+    Object(ResourceId, Arc<str>),
+    /// The owner of an object that has changed, by reference and the dependent's namespace.
+    Owner { namespace: Box<str>, api_version: Box<str>, kind: Box<str>, name: Box<str> },
+    /// The dependents of an object that is gone.
+    DependentsOf(Box<str>),
+}
+
+/// What an owner reference is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// The owner is there.
+    Solid,
+    /// The owner is gone.
+    Dangling,
+    /// The owner waits for its dependents to go.
+    Waiting,
+}
+
+impl Garbage {
+    pub(super) fn observe(&mut self, id: ResourceId, change: &Change) {
+        let entry = &change.entry;
+        let previous = change.previous.as_ref();
+        let owners_before = previous.map_or(&[][..], |entry| &entry.owners);
+        if change.kind == ChangeKind::Deleted {
+            self.push(Item::DependentsOf(entry.uid.clone()));
+            entry.owners.iter().for_each(|owner| self.push(Item::owner_of(entry, owner)));
+            return;
+        }
+        if *entry.owners != *owners_before {
+            self.push(Item::Object(id, entry.key.clone()));
+            // An owner may have waited for a dependent that no longer blocks it.
+            for owner in owners_before {
+                self.push(Item::owner_of(entry, owner));
+            }
+        }
+        let starts_to_go = entry.deletion.is_some()
+            && previous.is_none_or(|before| {
+                before.deletion.is_none() || before.finalizers != entry.finalizers
+            });
+        if starts_to_go && (entry.has_finalizer(FOREGROUND) || entry.has_finalizer(ORPHAN)) {
+            self.push(Item::Object(id, entry.key.clone()));
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Option<Item> {
+        let item = self.queue.pop_front()?;
+        self.queued.remove(&item);
+        Some(item)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(super) fn push(&mut self, item: Item) {
+        if self.queued.insert(item.clone()) {
+            self.queue.push_back(item);
+        }
+    }
+}
+
+impl Item {
+    fn owner_of(dependent: &Entry, owner: &OwnerReference) -> Self {
+        Self::Owner {
+            namespace: dependent.namespace().into(),
+            api_version: owner.api_version.clone(),
+            kind: owner.kind.clone(),
+            name: owner.name.clone(),
+        }
+    }
+}
+
+impl Server {
+    /// Looks at one item of the garbage collector's queue.
+    pub(super) fn collect(&mut self, now: Timestamp, item: Item) {
+        let (id, key) = match item {
+            Item::Object(id, key) => (id, key),
+            Item::Owner { namespace, api_version, kind, name } => {
+                let Some((id, key)) = self.locate(&namespace, &api_version, &kind, &name) else {
+                    return;
+                };
+                match self.store.get(id, &key) {
+                    Some(owner) if waits_for_dependents(owner) => (id, owner.key.clone()),
+                    _ => return,
+                }
+            }
+            Item::DependentsOf(uid) => {
+                let dependents: Vec<_> =
+                    self.store.dependents_of(&uid).map(|(id, key)| (id, key.clone())).collect();
+                for (id, key) in dependents {
+                    self.housekeeping.garbage.push(Item::Object(id, key));
+                }
+                return;
+            }
+        };
+        let Some(entry) = self.store.get(id, &key).cloned() else { return };
+        if entry.deletion.is_some() {
+            if entry.has_finalizer(ORPHAN) {
+                self.orphan_dependents(now, id, &entry);
+            } else if entry.has_finalizer(FOREGROUND) {
+                self.await_dependents(now, id, &entry);
+            }
+            return;
+        }
+        self.judge(now, id, &entry);
+    }
+
+    /// Deletes an object that has no owner left, or drops the references to those that are gone.
+    fn judge(&mut self, now: Timestamp, id: ResourceId, entry: &Arc<Entry>) {
+        let standings: Vec<Standing> =
+            entry.owners.iter().map(|owner| self.standing(entry, owner)).collect();
+        if standings.is_empty() || standings.iter().all(|s| *s == Standing::Solid) {
+            return;
+        }
+        if standings.contains(&Standing::Solid) {
+            let gone: Vec<Box<str>> = entry
+                .owners
+                .iter()
+                .zip(&standings)
+                .filter(|(_, standing)| **standing != Standing::Solid)
+                .map(|(owner, _)| owner.uid.clone())
+                .collect();
+            self.amend(now, id, entry, |object| drop_references(object, &gone));
+            return;
+        }
+        let has_dependents = self.store.dependents_of(&entry.uid).next().is_some();
+        let propagation = if standings.contains(&Standing::Waiting) && has_dependents {
+            self.unblock_cycles(now, entry);
+            Propagation::Foreground
+        } else if entry.has_finalizer(ORPHAN) {
+            Propagation::Orphan
+        } else if entry.has_finalizer(FOREGROUND) {
+            Propagation::Foreground
+        } else {
+            Propagation::Background
+        };
+        let options = DeleteOptions {
+            uid: Some(entry.uid.to_string()),
+            propagation: Some(propagation),
+            ..DeleteOptions::default()
+        };
+        // Nothing else writes in between, so the preconditions hold.
+        let _ = self.delete_object(now, id, &entry.key, &options);
+    }
+
+    /// An owner in foreground deletion: sends its blocking dependents away, or goes itself.
+    fn await_dependents(&mut self, now: Timestamp, id: ResourceId, owner: &Arc<Entry>) {
+        let dependents: Vec<_> =
+            self.store.dependents_of(&owner.uid).map(|(id, key)| (id, key.clone())).collect();
+        let mut blocked = false;
+        for (dependent_id, key) in dependents {
+            let Some(dependent) = self.store.get(dependent_id, &key) else { continue };
+            let blocks = dependent
+                .owners
+                .iter()
+                .any(|reference| reference.uid == owner.uid && reference.blocks_owner_deletion);
+            blocked |= blocks;
+            if dependent.deletion.is_none() {
+                self.housekeeping.garbage.push(Item::Object(dependent_id, key));
+            }
+        }
+        if !blocked {
+            self.amend(now, id, owner, |object| drop_finalizer(object, FOREGROUND));
+        }
+    }
+
+    /// An owner that leaves its dependents behind: they lose the reference, then it goes.
+    fn orphan_dependents(&mut self, now: Timestamp, id: ResourceId, owner: &Arc<Entry>) {
+        let dependents: Vec<_> =
+            self.store.dependents_of(&owner.uid).map(|(id, key)| (id, key.clone())).collect();
+        let gone = [owner.uid.clone()];
+        for (dependent_id, key) in dependents {
+            if let Some(dependent) = self.store.get(dependent_id, &key).cloned() {
+                self.amend(now, dependent_id, &dependent, |object| drop_references(object, &gone));
+            }
+        }
+        self.amend(now, id, owner, |object| drop_finalizer(object, ORPHAN));
+    }
+
+    /// Owners that wait for each other would wait for ever.
+    fn unblock_cycles(&mut self, now: Timestamp, entry: &Arc<Entry>) {
+        let dependents: Vec<_> =
+            self.store.dependents_of(&entry.uid).map(|(id, key)| (id, key.clone())).collect();
+        for (id, key) in dependents {
+            let Some(dependent) = self.store.get(id, &key).cloned() else { continue };
+            if waits_for_dependents(&dependent) {
+                self.amend(now, id, &dependent, |object| {
+                    let references = object["metadata"]["ownerReferences"].as_array_mut();
+                    for reference in references.into_iter().flatten() {
+                        if reference["uid"] == *entry.uid {
+                            reference["blockOwnerDeletion"] = Value::Bool(false);
+                        }
+                    }
+                });
+            }
+        }
+    }
+
+    fn standing(&self, entry: &Entry, owner: &OwnerReference) -> Standing {
+        let namespace = entry.namespace();
+        let Some(owner_kind) = kind::find_kind(&owner.api_version, &owner.kind) else {
+            // Who owns it is not served here, so nobody can say that it is gone.
+            return Standing::Solid;
+        };
+        if namespace.is_empty() && owner_kind.namespaced {
+            return Standing::Solid;
+        }
+        let located = self.locate(namespace, &owner.api_version, &owner.kind, &owner.name);
+        let found = located.and_then(|(id, key)| self.store.get(id, &key));
+        match found {
+            Some(found) if found.uid == owner.uid => {
+                if waits_for_dependents(found) {
+                    Standing::Waiting
+                } else {
+                    Standing::Solid
+                }
+            }
+            _ => Standing::Dangling,
+        }
+    }
+
+    fn locate(
+        &self,
+        namespace: &str,
+        api_version: &str,
+        kind: &str,
+        name: &str,
+    ) -> Option<(ResourceId, String)> {
+        let kind = kind::find_kind(api_version, kind)?;
+        let id = self.resources.id_of(kind)?;
+        let namespace = if kind.namespaced { namespace } else { "" };
+        Some((id, object_key(namespace, name)))
+    }
+}
+
+fn waits_for_dependents(entry: &Entry) -> bool {
+    entry.deletion.is_some() && entry.has_finalizer(FOREGROUND)
+}
+
+fn drop_references(object: &mut Value, uids: &[Box<str>]) {
+    let Some(metadata) = object["metadata"].as_object_mut() else { return };
+    let Some(references) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) else {
+        return;
+    };
+    references.retain(|reference| !uids.iter().any(|uid| reference["uid"] == **uid));
+    if references.is_empty() {
+        metadata.remove("ownerReferences");
+    }
+}
+
+fn drop_finalizer(object: &mut Value, name: &str) {
+    let Some(metadata) = object["metadata"].as_object_mut() else { return };
+    let Some(finalizers) = metadata.get_mut("finalizers").and_then(Value::as_array_mut) else {
+        return;
+    };
+    finalizers.retain(|finalizer| finalizer != name);
+    if finalizers.is_empty() {
+        metadata.remove("finalizers");
+    }
+}
