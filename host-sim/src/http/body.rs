@@ -26,7 +26,7 @@ pub(super) enum ResponseBody {
     /// A list, chunk by chunk.
     List(Box<ListBody>),
     /// A watch, for as long as the client stays.
-    Watch(WatchBody),
+    Watch(Box<WatchBody>),
 }
 
 impl Body for ResponseBody {

@@ -216,7 +216,7 @@ fn to_http(shell: &Shell, response: Response, head: bool) -> hyper::Response<Res
                 return to_http(shell, Status::too_many_requests(message, 1).into(), head);
             };
             let (shared, stopping) = (shell.shared.clone(), shell.stopping.clone());
-            ResponseBody::Watch(WatchBody::new(*watch, shared, stopping, place))
+            ResponseBody::Watch(Box::new(WatchBody::new(*watch, shared, stopping, place)))
         }
     };
     let mut http = hyper::Response::new(body);

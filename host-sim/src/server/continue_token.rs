@@ -10,7 +10,7 @@ const VERSION: &str = "meta.k8s.io/v1";
 
 /// The contents of a token. Opaque to clients, so the format may change between versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContinueToken {
+pub(super) struct ContinueToken {
     v: String,
     /// Revision of the snapshot; -1 goes on with whatever is there now.
     rv: i64,
@@ -20,32 +20,32 @@ pub struct ContinueToken {
 
 impl ContinueToken {
     /// Goes on after `key` in the snapshot at `revision`.
-    pub fn after(key: &str, revision: u64) -> Self {
+    pub(super) fn after(key: &str, revision: u64) -> Self {
         Self { v: VERSION.to_owned(), rv: revision as i64, start: key.to_owned() }
     }
 
     /// The same place without consistency, for when the snapshot is gone.
-    pub fn inconsistent(&self) -> Self {
+    pub(super) fn inconsistent(&self) -> Self {
         Self { rv: -1, ..self.clone() }
     }
 
     /// The snapshot to read; `None` for the current state.
-    pub fn revision(&self) -> Option<u64> {
+    pub(super) fn revision(&self) -> Option<u64> {
         u64::try_from(self.rv).ok()
     }
 
     /// The last key that was sent.
-    pub fn last_key(&self) -> &str {
+    pub(super) fn last_key(&self) -> &str {
         &self.start
     }
 
     /// The token as clients see it.
-    pub fn encode(&self) -> String {
+    pub(super) fn encode(&self) -> String {
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).unwrap_or_default())
     }
 
     /// Reads a token; `prefix` is the namespace prefix of the list it has to belong to.
-    pub fn decode(text: &str, prefix: &str) -> Result<Self, Status> {
+    pub(super) fn decode(text: &str, prefix: &str) -> Result<Self, Status> {
         let bad = |why: &str| Status::bad_request(format!("continue key is not valid: {why}"));
         let json = URL_SAFE_NO_PAD.decode(text).map_err(|error| bad(&error.to_string()))?;
         let token: Self = serde_json::from_slice(&json).map_err(|_| bad("unknown format"))?;

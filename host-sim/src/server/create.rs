@@ -97,7 +97,7 @@ impl Server {
     ) -> Response {
         let kind = call.kind().ok();
         let renderer =
-            kind.map(|kind| Renderer::new(kind, call.form, now, &call.options.include_object));
+            kind.map(|kind| Renderer::new(kind, call.form, now, call.options.include_object));
         match (stored, renderer) {
             (Stored::Entry(entry), Some(renderer)) => {
                 if renderer.is_plain() {

@@ -39,7 +39,7 @@ struct Page {
 }
 
 /// Answers a list request.
-pub fn list(
+pub(super) fn list(
     store: &Store,
     now: Timestamp,
     scope: Scope,
@@ -48,7 +48,7 @@ pub fn list(
 ) -> Result<Response, Status> {
     check_options(options)?;
     let page = read_page(store, &scope, options)?;
-    let renderer = Renderer::new(scope.kind, form, now, &options.include_object);
+    let renderer = Renderer::new(scope.kind, form, now, options.include_object);
     let mut metadata = json!({"resourceVersion": page.revision.to_string()});
     if let Some(token) = &page.next {
         metadata["continue"] = Value::String(token.encode());
@@ -65,7 +65,7 @@ pub fn list(
 }
 
 /// All current objects that match, for deletecollection.
-pub fn matching(store: &Store, scope: &Scope) -> Vec<Arc<Entry>> {
+pub(super) fn matching(store: &Store, scope: &Scope) -> Vec<Arc<Entry>> {
     let entries = store.resource(scope.id).range(&scope.prefix, None);
     entries.filter(|entry| scope.filter.matches(entry)).cloned().collect()
 }

@@ -3,6 +3,7 @@
 use crate::api::decode::FieldValidation;
 use crate::api::field::{FieldErrors, Path};
 use crate::api::status::Status;
+use crate::api::table::IncludeObject;
 
 use super::url;
 
@@ -45,8 +46,8 @@ pub struct Options {
     pub orphan_dependents: Option<bool>,
     /// pretty
     pub pretty: bool,
-    /// includeObject for tables; empty is `Metadata`.
-    pub include_object: String,
+    /// includeObject, for tables.
+    pub include_object: IncludeObject,
 }
 
 /// How a list's resourceVersion is meant.
@@ -113,7 +114,11 @@ impl Options {
             "propagationPolicy" => self.propagation_policy = value,
             "orphanDependents" => self.orphan_dependents = Some(boolean(&value)),
             "pretty" => self.pretty = boolean(&value),
-            "includeObject" => self.include_object = value,
+            "includeObject" => {
+                self.include_object = IncludeObject::parse(&value).ok_or_else(|| {
+                    Status::bad_request(format!("unrecognized includeObject value: {value:?}"))
+                })?;
+            }
             _ => {}
         }
         Ok(())

@@ -55,7 +55,7 @@ impl Server {
 
     fn watch(&self, now: Timestamp, call: &Call) -> Result<Response, Status> {
         let scope = self.scope(call)?;
-        let renderer = Renderer::new(scope.kind, call.form, now, &call.options.include_object);
+        let renderer = Renderer::new(scope.kind, call.form, now, call.options.include_object);
         // Spreads the ends of watches; only that much randomness is needed here.
         let mut jitter = Random::from_seed(now.unix_millis() as u64 ^ self.store.revision());
         let watch = Watch::start(&self.store, now, scope, &call.options, renderer, &mut jitter)?;

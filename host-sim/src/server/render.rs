@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::api::kind::{Kind, Storage};
+use crate::api::table::{self, IncludeObject, partial_metadata};
 use crate::store::Entry;
 use crate::time::Timestamp;
 
@@ -17,22 +18,27 @@ pub struct Renderer {
     kind: &'static Kind,
     form: Form,
     now: Timestamp,
-    include_object: String,
+    include: IncludeObject,
     /// A table watch describes its columns only once.
     columns_sent: bool,
 }
 
 impl Renderer {
     /// A renderer for entries that are stored for `kind`.
-    pub fn new(kind: &'static Kind, form: Form, now: Timestamp, include_object: &str) -> Self {
-        Self { kind, form, now, include_object: include_object.to_owned(), columns_sent: false }
+    pub fn new(kind: &'static Kind, form: Form, now: Timestamp, include: IncludeObject) -> Self {
+        Self { kind, form, now, include, columns_sent: false }
+    }
+
+    /// Tables say how old objects are; a watch goes on for a while.
+    pub fn set_now(&mut self, now: Timestamp) {
+        self.now = now;
     }
 
     /// Everything of a list up to the opening bracket of its items.
     pub fn list_head(&self, metadata: &Value) -> Vec<u8> {
         let (kind, api_version) = match self.form {
             Form::Table => {
-                let columns = rules::table_columns(self.kind);
+                let columns = table::column_definitions(self.kind);
                 let head = format!(
                     r#"{{"kind":"Table","apiVersion":"{META_V1}","metadata":{metadata},"columnDefinitions":{columns},"rows":["#
                 );
@@ -50,7 +56,10 @@ impl Renderer {
     /// One item of a list.
     pub fn item(&self, entry: &Entry, out: &mut Vec<u8>) {
         match self.form {
-            Form::Table => write(&self.row(&self.converted(entry.parse())), out),
+            Form::Table => {
+                let object = self.converted(entry.parse());
+                write(&table::row(self.kind, &object, self.include, self.now), out);
+            }
             Form::Metadata => write(&partial_metadata(&entry.parse()), out),
             _ => self.object_json(entry, out),
         }
@@ -64,11 +73,7 @@ impl Renderer {
     /// A single stored object as the answer to a request.
     pub fn single(&self, object: Value) -> Value {
         match self.form {
-            Form::Table => {
-                let object = self.converted(object);
-                let version = object["metadata"]["resourceVersion"].clone();
-                self.table(&object, json!({"resourceVersion": version}), true)
-            }
+            Form::Table => self.table(&self.converted(object), true),
             Form::Metadata => partial_metadata(&object),
             _ => self.converted(object),
         }
@@ -106,10 +111,8 @@ impl Renderer {
     fn event_value(&mut self, event: &[u8], object: Value, out: &mut Vec<u8>) {
         let object = match self.form {
             Form::Table => {
-                let object = self.converted(object);
-                let version = object["metadata"]["resourceVersion"].clone();
                 let first = !std::mem::replace(&mut self.columns_sent, true);
-                self.table(&object, json!({"resourceVersion": version}), first)
+                self.table(&self.converted(object), first)
             }
             Form::Metadata => partial_metadata(&object),
             _ => self.converted(object),
@@ -133,34 +136,10 @@ impl Renderer {
         }
     }
 
-    fn table(&self, object: &Value, metadata: Value, with_columns: bool) -> Value {
-        let columns = if with_columns { rules::table_columns(self.kind) } else { Value::Null };
-        json!({
-            "kind": "Table",
-            "apiVersion": META_V1,
-            "metadata": metadata,
-            "columnDefinitions": columns,
-            "rows": [self.row(object)],
-        })
+    fn table(&self, object: &Value, with_columns: bool) -> Value {
+        let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
+        table::table(self.kind, [object], metadata, self.include, with_columns, self.now)
     }
-
-    fn row(&self, object: &Value) -> Value {
-        let cells = rules::table_cells(self.kind, object, self.now);
-        let included = match self.include_object.as_str() {
-            "None" => Value::Null,
-            "Object" => object.clone(),
-            _ => partial_metadata(object),
-        };
-        json!({"cells": cells, "object": included})
-    }
-}
-
-fn partial_metadata(object: &Value) -> Value {
-    json!({
-        "kind": "PartialObjectMetadata",
-        "apiVersion": META_V1,
-        "metadata": object["metadata"],
-    })
 }
 
 fn open_event(event: &[u8], out: &mut Vec<u8>) {

@@ -1,7 +1,7 @@
 //! The rules of the kinds, in the shape in which the server asks for them.
 
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::api::body::{self, Parsed};
 use crate::api::decode::{self, Expected, FieldValidation};
@@ -201,14 +201,6 @@ pub(super) fn binding_target_required(name: &str) -> Status {
     let mut errors = FieldErrors::new();
     errors.required(&Path::from("target.name"), "");
     Status::invalid_kind("", "Binding", name, &errors)
-}
-
-pub(super) fn table_columns(_kind: &Kind) -> Value {
-    json!([{"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}])
-}
-
-pub(super) fn table_cells(_kind: &Kind, object: &Value, _now: Timestamp) -> Value {
-    json!([object["metadata"]["name"]])
 }
 
 /// A scalar field of a stored object.

@@ -108,6 +108,7 @@ impl Watch {
         if self.ended {
             return WatchState::Ended;
         }
+        self.renderer.set_now(now);
         while out.len() < limit {
             let Some(entry) = self.initial.next() else { break };
             self.renderer.event(b"ADDED", &entry, out);

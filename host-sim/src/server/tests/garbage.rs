@@ -1,0 +1,119 @@
+//! Owners and dependents.
+
+use super::*;
+
+/// A Deployment with a ReplicaSet with two pods.
+fn family() -> Cluster {
+    let mut cluster = Cluster::new();
+    let deployment = cluster.make(DEPLOYMENTS, deployment("web"));
+    let replica_set = cluster.make(REPLICA_SETS, owned(replica_set("web-1"), &deployment));
+    for name in ["p1", "p2"] {
+        cluster.make(PODS, owned(pod(name), &replica_set));
+    }
+    cluster.settle();
+    assert_eq!(cluster.names(PODS).len(), 2);
+    cluster
+}
+
+fn bind(cluster: &mut Cluster, name: &str) {
+    let binding = json!({"metadata": {"name": name}, "target": {"name": "n"}});
+    assert_eq!(cluster.post(&format!("{PODS}/{name}/binding"), binding).0, 201);
+}
+
+#[test]
+fn in_the_background_dependents_follow() {
+    let mut cluster = family();
+    let (status, _) =
+        cluster.delete(&format!("{DEPLOYMENTS}/web"), json!({"propagationPolicy": "Background"}));
+    assert_eq!(status, 200);
+    assert_eq!(cluster.get(&format!("{DEPLOYMENTS}/web")).0, 404);
+    cluster.settle();
+    assert!(cluster.names(REPLICA_SETS).is_empty() && cluster.names(PODS).is_empty());
+}
+
+#[test]
+fn in_the_foreground_the_owner_goes_last() {
+    let mut cluster = family();
+    bind(&mut cluster, "p1");
+    cluster.delete(&format!("{DEPLOYMENTS}/web"), json!({"propagationPolicy": "Foreground"}));
+    cluster.settle();
+    let (_, waiting) = cluster.get(&format!("{DEPLOYMENTS}/web"));
+    assert_eq!(waiting["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+    let (_, waiting) = cluster.get(&format!("{REPLICA_SETS}/web-1"));
+    assert_eq!(waiting["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+    assert_eq!(cluster.names(PODS), ["p1"], "its node has not stopped it yet");
+    cluster.delete(&format!("{PODS}/p1"), json!({"gracePeriodSeconds": 0}));
+    cluster.settle();
+    assert!(cluster.names(REPLICA_SETS).is_empty() && cluster.names(DEPLOYMENTS).is_empty());
+}
+
+#[test]
+fn orphans_stay_without_their_owner() {
+    let mut cluster = family();
+    cluster.delete(&format!("{DEPLOYMENTS}/web"), json!({"propagationPolicy": "Orphan"}));
+    cluster.settle();
+    assert!(cluster.names(DEPLOYMENTS).is_empty());
+    let (_, orphan) = cluster.get(&format!("{REPLICA_SETS}/web-1"));
+    assert!(orphan["metadata"]["ownerReferences"].is_null());
+    assert_eq!(cluster.names(PODS).len(), 2);
+}
+
+#[test]
+fn an_object_with_another_owner_only_loses_the_reference() {
+    let mut cluster = Cluster::new();
+    let gone = cluster.make(CONFIG_MAPS, config_map("gone"));
+    let stays = cluster.make(CONFIG_MAPS, config_map("stays"));
+    let mut both = owned(config_map("child"), &gone);
+    let second = owned(config_map("x"), &stays)["metadata"]["ownerReferences"][0].clone();
+    both["metadata"]["ownerReferences"][0]["controller"] = json!(false);
+    both["metadata"]["ownerReferences"].as_array_mut().unwrap().push(second);
+    cluster.make(CONFIG_MAPS, both);
+    cluster.delete(&format!("{CONFIG_MAPS}/gone"), json!({}));
+    cluster.settle();
+    let (_, child) = cluster.get(&format!("{CONFIG_MAPS}/child"));
+    let references = child["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+    assert_eq!(references.len(), 1);
+    assert_eq!(references[0]["uid"], stays["metadata"]["uid"]);
+}
+
+#[test]
+fn an_owner_of_the_same_name_but_another_uid_is_no_owner() {
+    let mut cluster = Cluster::new();
+    let mut owner = cluster.make(CONFIG_MAPS, config_map("owner"));
+    owner["metadata"]["uid"] = json!("11111111-1111-4111-8111-111111111111");
+    cluster.make(CONFIG_MAPS, owned(config_map("child"), &owner));
+    cluster.settle();
+    assert_eq!(cluster.get(&format!("{CONFIG_MAPS}/child")).0, 404);
+}
+
+#[test]
+fn an_owner_of_an_unknown_kind_may_well_exist() {
+    let mut cluster = Cluster::new();
+    let owner = json!({
+        "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "uid": "u"},
+    });
+    cluster.make(CONFIG_MAPS, owned(config_map("child"), &owner));
+    cluster.settle();
+    assert_eq!(cluster.get(&format!("{CONFIG_MAPS}/child")).0, 200);
+}
+
+#[test]
+fn a_claim_goes_when_no_pod_uses_it_any_more() {
+    let mut cluster = Cluster::new();
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    let claim = json!({
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    });
+    cluster.make(claims, claim);
+    let mut user = pod("user");
+    user["spec"]["volumes"] =
+        json!([{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]);
+    cluster.make(PODS, user);
+    cluster.delete(&format!("{claims}/data"), json!({}));
+    cluster.settle();
+    assert_eq!(cluster.get(&format!("{claims}/data")).0, 200);
+    cluster.delete(&format!("{PODS}/user"), json!({}));
+    cluster.settle();
+    assert_eq!(cluster.get(&format!("{claims}/data")).0, 404);
+}

@@ -1,0 +1,233 @@
+//! Creating, replacing and patching.
+
+use super::*;
+
+#[test]
+fn a_created_object_has_what_the_server_gives_it() {
+    let mut cluster = Cluster::new();
+    let object = cluster.make(DEPLOYMENTS, deployment("web"));
+    let metadata = &object["metadata"];
+    assert_eq!(metadata["namespace"], "default");
+    assert_eq!(metadata["generation"], 1);
+    assert_eq!(metadata["creationTimestamp"], "2025-11-16T00:40:00Z");
+    assert_eq!(metadata["uid"].as_str().map(str::len), Some(36));
+    assert_eq!(object["spec"]["strategy"]["rollingUpdate"]["maxSurge"], "25%");
+    let (status, read) = cluster.get(&format!("{DEPLOYMENTS}/web"));
+    assert_eq!((status, read), (200, object));
+}
+
+#[test]
+fn a_name_can_be_taken_only_once() {
+    let mut cluster = Cluster::new();
+    cluster.make(PODS, pod("a"));
+    let (status, error) = cluster.post(PODS, pod("a"));
+    assert_eq!((status, error["reason"].as_str()), (409, Some("AlreadyExists")));
+    assert_eq!(error["message"], "pods \"a\" already exists");
+}
+
+#[test]
+fn generated_names_have_five_letters_and_differ() {
+    let mut cluster = Cluster::new();
+    let mut names = std::collections::BTreeSet::new();
+    for _ in 0..50 {
+        let mut body = pod("x");
+        body["metadata"] = json!({"generateName": "web-"});
+        let name = cluster.make(PODS, body)["metadata"]["name"].as_str().unwrap().to_owned();
+        let suffix = name.strip_prefix("web-").expect("the prefix").to_owned();
+        assert!(
+            suffix.len() == 5 && suffix.chars().all(|c| "bcdfghjklmnpqrstvwxz2456789".contains(c))
+        );
+        assert!(names.insert(name));
+    }
+}
+
+#[test]
+fn the_namespace_of_the_path_counts() {
+    let mut cluster = Cluster::new();
+    let mut body = pod("a");
+    body["metadata"]["namespace"] = json!("kube-system");
+    let (status, error) = cluster.post(PODS, body);
+    assert_eq!(status, 400);
+    let expected =
+        "the namespace of the provided object does not match the namespace sent on the request";
+    assert_eq!(error["message"], expected);
+}
+
+#[test]
+fn an_old_version_cannot_overwrite_a_new_one() {
+    let mut cluster = Cluster::new();
+    let first = cluster.make(CONFIG_MAPS, config_map("c"));
+    let path = format!("{CONFIG_MAPS}/c");
+    let mut second = first.clone();
+    second["data"]["a"] = json!("2");
+    assert_eq!(cluster.put(&path, second.clone()).0, 200);
+    let (status, error) = cluster.put(&path, second.clone());
+    assert_eq!((status, error["reason"].as_str()), (409, Some("Conflict")));
+    second["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    second["data"]["a"] = json!("3");
+    assert_eq!(cluster.put(&path, second.clone()).0, 200, "without a version it is unconditional");
+    second["metadata"]["uid"] = json!("0000");
+    assert_eq!(cluster.put(&path, second).0, 409);
+}
+
+#[test]
+fn a_write_that_changes_nothing_is_none() {
+    let mut cluster = Cluster::new();
+    let object = cluster.make(DEPLOYMENTS, deployment("web"));
+    let path = format!("{DEPLOYMENTS}/web");
+    let before = cluster.server.store().revision();
+    assert_eq!(cluster.put(&path, object.clone()), (200, object.clone()));
+    assert_eq!(cluster.merge(&path, json!({"spec": {"replicas": 3}})), (200, object.clone()));
+    assert_eq!(cluster.merge(&format!("{path}/status"), json!({"status": {}})), (200, object));
+    assert_eq!(cluster.server.store().revision(), before);
+}
+
+#[test]
+fn spec_and_status_are_written_through_their_own_doors() {
+    let mut cluster = Cluster::new();
+    let mut object = cluster.make(DEPLOYMENTS, deployment("web"));
+    let path = format!("{DEPLOYMENTS}/web");
+    object["status"] = json!({"replicas": 7});
+    object["spec"]["replicas"] = json!(5);
+    let (_, updated) = cluster.put(&path, object.clone());
+    assert!(updated["status"]["replicas"].is_null());
+    assert_eq!(
+        (&updated["spec"]["replicas"], &updated["metadata"]["generation"]),
+        (&json!(5), &json!(2))
+    );
+    object = updated;
+    object["status"] = json!({"replicas": 7});
+    object["spec"]["replicas"] = json!(9);
+    object["metadata"]["annotations"] = json!({"deployment.kubernetes.io/revision": "1"});
+    let (_, updated) = cluster.put(&format!("{path}/status"), object);
+    assert_eq!(
+        (&updated["spec"]["replicas"], &updated["status"]["replicas"]),
+        (&json!(5), &json!(7))
+    );
+    assert_eq!(updated["metadata"]["annotations"]["deployment.kubernetes.io/revision"], "1");
+    assert_eq!(updated["metadata"]["generation"], 2);
+}
+
+#[test]
+fn dry_run_changes_nothing() {
+    let mut cluster = Cluster::new();
+    let before = cluster.server.store().revision();
+    assert_eq!(cluster.post(&format!("{PODS}?dryRun=All"), pod("a")).0, 201);
+    assert_eq!(cluster.get(&format!("{PODS}/a")).0, 404);
+    assert_eq!(cluster.server.store().revision(), before);
+    cluster.make(CONFIG_MAPS, config_map("c"));
+    let before = cluster.server.store().revision();
+    let path = format!("{CONFIG_MAPS}/c");
+    let (_, patched) = cluster.merge(&format!("{path}?dryRun=All"), json!({"data": {"b": "2"}}));
+    assert_eq!(patched["data"]["b"], "2");
+    cluster.delete(&path, json!({"dryRun": ["All"]}));
+    assert!(cluster.get(&path).1["data"]["b"].is_null());
+    assert_eq!(cluster.server.store().revision(), before);
+}
+
+#[test]
+fn unknown_fields_are_refused_when_asked_to_be_strict() {
+    let mut cluster = Cluster::new();
+    let mut body = deployment("web");
+    body["spec"]["replicaz"] = json!(2);
+    let (status, error) = cluster.post(&format!("{DEPLOYMENTS}?fieldValidation=Strict"), body);
+    assert_eq!(status, 400);
+    let message = error["message"].as_str().unwrap_or_default();
+    assert!(
+        message.contains("strict decoding error: unknown field \"spec.replicaz\""),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_lease_can_be_made_by_put_and_wants_a_version_afterwards() {
+    let mut cluster = Cluster::new();
+    let path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/leader";
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "leader", "namespace": "kube-system"},
+        "spec": {"holderIdentity": "a"},
+    });
+    let (status, made) = cluster.put(path, lease.clone());
+    assert_eq!(status, 201, "{made}");
+    let (status, error) = cluster.put(path, lease);
+    assert_eq!((status, error["reason"].as_str()), (422, Some("Invalid")));
+    let mut next = made;
+    next["spec"]["holderIdentity"] = json!("b");
+    assert_eq!(cluster.put(path, next.clone()).0, 200);
+    assert_eq!(cluster.put(path, next).0, 409);
+}
+
+#[test]
+fn scale_reads_and_writes_replicas() {
+    let mut cluster = Cluster::new();
+    cluster.make(DEPLOYMENTS, deployment("web"));
+    let path = format!("{DEPLOYMENTS}/web/scale");
+    let (_, scale) = cluster.get(&path);
+    assert_eq!((&scale["kind"], &scale["spec"]["replicas"]), (&json!("Scale"), &json!(3)));
+    assert_eq!(scale["status"]["selector"], "app=web");
+    let (status, scaled) = cluster.merge(&path, json!({"spec": {"replicas": 0}}));
+    assert_eq!((status, scaled["spec"].clone()), (200, json!({})));
+    let (_, object) = cluster.get(&format!("{DEPLOYMENTS}/web"));
+    assert_eq!(
+        (&object["spec"]["replicas"], &object["metadata"]["generation"]),
+        (&json!(0), &json!(2))
+    );
+    assert_eq!(cluster.put(&path, scale).0, 409, "the scale that was read first is old");
+    assert_eq!(cluster.merge(&path, json!({"spec": {"replicas": -1}})).0, 422);
+}
+
+#[test]
+fn a_pod_is_bound_once() {
+    let mut cluster = Cluster::new();
+    cluster.make(PODS, pod("a"));
+    let binding = |node: &str| json!({"metadata": {"name": "a"}, "target": {"name": node}});
+    let path = format!("{PODS}/a/binding");
+    assert_eq!(cluster.post(&path, binding("node-1")).0, 201);
+    assert_eq!(cluster.post(&path, binding("node-2")).0, 409);
+    let (_, bound) = cluster.get(&format!("{PODS}/a"));
+    assert_eq!(bound["spec"]["nodeName"], "node-1");
+    assert_eq!(bound["status"]["conditions"][0]["type"], "PodScheduled");
+}
+
+#[test]
+fn a_quota_counts_pods_that_have_not_ended() {
+    let mut cluster = Cluster::new();
+    let quotas = "/api/v1/namespaces/default/resourcequotas";
+    let quota = json!({"metadata": {"name": "lab-quota"}, "spec": {"hard": {"pods": "2"}}});
+    cluster.make(quotas, quota);
+    cluster.make(PODS, pod("a"));
+    cluster.make(PODS, pod("b"));
+    let (status, error) = cluster.post(PODS, pod("c"));
+    assert_eq!(status, 403);
+    let expected = "pods \"c\" is forbidden: exceeded quota: lab-quota, requested: pods=1, \
+        used: pods=2, limited: pods=2";
+    assert_eq!(error["message"], expected);
+    cluster.settle();
+    let (_, quota) = cluster.get(&format!("{quotas}/lab-quota"));
+    assert_eq!(quota["status"], json!({"hard": {"pods": "2"}, "used": {"pods": "2"}}));
+    cluster.merge(&format!("{PODS}/a/status"), json!({"status": {"phase": "Succeeded"}}));
+    cluster.make(PODS, pod("c"));
+}
+
+#[test]
+fn events_live_for_an_hour_after_they_were_last_written() {
+    let mut cluster = Cluster::new();
+    let events = "/api/v1/namespaces/default/events";
+    let event = |name: &str| {
+        json!({
+            "metadata": {"name": name}, "reason": "Test", "type": "Normal", "message": "m",
+            "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"},
+        })
+    };
+    cluster.make(events, event("once"));
+    cluster.make(events, event("again"));
+    cluster.advance(1800);
+    assert_eq!(cluster.merge(&format!("{events}/again"), json!({"count": 2})).0, 200);
+    cluster.advance(1801);
+    cluster.settle();
+    assert_eq!(cluster.names(events), ["again"]);
+    cluster.advance(1801);
+    cluster.settle();
+    assert!(cluster.names(events).is_empty());
+}
