@@ -223,7 +223,9 @@ fn to_http(shell: &Shell, response: Response, head: bool) -> hyper::Response<Res
     *http.status_mut() = hyper::StatusCode::from_u16(response.status)
         .unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
     let headers = http.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(response.content_type));
+    if let Ok(content_type) = HeaderValue::from_str(&response.content_type) {
+        headers.insert(header::CONTENT_TYPE, content_type);
+    }
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     for (name, value) in response.headers {
         // A warning may quote what a client sent; what no header can carry is left out.

@@ -67,10 +67,12 @@ impl Client<'_> {
         let namespace = metadata["namespace"].as_str().unwrap_or_default();
         let name = metadata["name"].as_str().unwrap_or_default();
         let at = self.now.to_rfc3339();
+        // Every event is a write, so the version makes its name unique.
+        let unique = self.store().revision();
         let event = json!({
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"generateName": format!("{name}."), "namespace": namespace},
+            "metadata": {"name": format!("{name}.{unique:016x}"), "namespace": namespace},
             "involvedObject": {
                 "apiVersion": "v1", "kind": "Pod", "name": name, "namespace": namespace,
                 "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"],

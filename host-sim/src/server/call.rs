@@ -29,6 +29,8 @@ pub struct Call {
     pub manager: String,
     /// Who asks.
     pub user: User,
+    /// The Accept header, for paths that are no resources.
+    pub accept: String,
     /// The If-None-Match header.
     pub if_none_match: String,
 }
@@ -52,11 +54,12 @@ impl Call {
     pub fn prepare(request: &Request) -> Result<Self, Status> {
         let target = Target::parse(&request.path)?;
         let options = Options::parse(&request.query)?;
-        let form = Form::negotiate(&request.accept)?;
         let media_type = media_type(&request.content_type);
+        let mut form = Form::Object;
         let (verb, body) = match &target {
             Target::Resource(resource) => {
                 let verb = resource.verb(&request.method, options.watch)?;
+                form = Form::negotiate(&request.accept)?;
                 let body = match verb {
                     "create" | "update" => {
                         let body = &request.body;
@@ -84,6 +87,7 @@ impl Call {
             form,
             body,
             user: request.user.clone(),
+            accept: request.accept.clone(),
             if_none_match: request.if_none_match.clone(),
         })
     }

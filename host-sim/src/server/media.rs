@@ -11,8 +11,6 @@ pub enum Form {
     Table,
     /// Only the metadata.
     Metadata,
-    /// Aggregated discovery; only `/api` and `/apis` know it.
-    AggregatedDiscovery,
 }
 
 const PRODUCED: &[&str] = &["application/json"];
@@ -50,9 +48,6 @@ impl Form {
             ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1") => {
                 Some(Self::Metadata)
             }
-            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => {
-                Some(Self::AggregatedDiscovery)
-            }
             _ => None,
         }
     }
@@ -74,10 +69,6 @@ mod tests {
             ("application/json;as=Table;v=v1beta9;g=meta.k8s.io,application/json", Form::Object),
             (kubectl_table, Form::Table),
             ("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", Form::Metadata),
-            (
-                "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-                Form::AggregatedDiscovery,
-            ),
         ];
         for (accept, form) in cases {
             assert_eq!(Form::negotiate(accept), Ok(form), "{accept}");

@@ -67,7 +67,7 @@ impl Renderer {
 
     /// Whether an entry's own JSON is what was asked for.
     pub fn is_plain(&self) -> bool {
-        !matches!(self.form, Form::Table | Form::Metadata) && self.kind.storage == Storage::Own
+        self.form == Form::Object && self.kind.storage == Storage::Own
     }
 
     /// A single stored object as the answer to a request.
@@ -81,7 +81,7 @@ impl Renderer {
 
     /// One event of a watch.
     pub fn event(&mut self, event: &[u8], entry: &Entry, out: &mut Vec<u8>) {
-        let untouched = matches!(self.form, Form::Object | Form::AggregatedDiscovery);
+        let untouched = self.form == Form::Object;
         if untouched {
             open_event(event, out);
             self.object_json(entry, out);

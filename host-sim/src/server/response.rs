@@ -1,5 +1,6 @@
 //! What a request is answered with.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -22,7 +23,7 @@ pub struct Response {
     /// HTTP status code.
     pub status: u16,
     /// The Content-Type header.
-    pub content_type: &'static str,
+    pub content_type: Cow<'static, str>,
     /// Further headers.
     pub headers: Vec<(&'static str, String)>,
     /// The body.
@@ -47,7 +48,7 @@ impl Response {
     pub fn json(status: u16, body: Bytes) -> Self {
         Self {
             status,
-            content_type: JSON,
+            content_type: Cow::Borrowed(JSON),
             headers: Vec::new(),
             body: Body::Whole(body),
             revision: 0,
@@ -61,7 +62,7 @@ impl Response {
 
     /// Plain text.
     pub fn text(status: u16, text: impl Into<Bytes>) -> Self {
-        let content_type = "text/plain; charset=utf-8";
+        let content_type = Cow::Borrowed("text/plain; charset=utf-8");
         Self { content_type, ..Self::json(status, text.into()) }
     }
 

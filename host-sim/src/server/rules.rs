@@ -9,6 +9,7 @@ use crate::api::field::{FieldErrors, Path};
 use crate::api::kind::Kind;
 use crate::api::lifecycle;
 use crate::api::patch;
+use crate::api::protobuf;
 use crate::api::quantity::Quantity;
 use crate::api::selector::LabelSelector;
 use crate::api::status::Status;
@@ -18,8 +19,8 @@ use crate::time::Timestamp;
 
 use super::options::Options;
 use super::request::ResourceTarget;
-use super::response::Response;
 
+pub(super) use crate::api::convert::{from_storage, to_storage};
 pub(super) use crate::api::decode::Decoded;
 pub(super) use crate::api::lifecycle::{
     prepare_create, prepare_update, validate_create, validate_update, version_required,
@@ -72,19 +73,12 @@ fn parse(expected: Expected<'_>, media_type: &str, body: &Bytes) -> Result<Parse
     let parsed = match media_type {
         "" | "application/json" => body::parse_json(body),
         "application/yaml" => body::parse_yaml(body),
+        protobuf::MEDIA_TYPE => {
+            return protobuf::parse(body).map_err(Status::bad_request);
+        }
         _ => return Err(Status::unsupported_media_type(MEDIA_TYPES)),
     };
     parsed.map_err(|error| decode::unreadable(expected, &error, body))
-}
-
-/// From the form of a request's kind to the form in which it is stored.
-pub(super) fn to_storage(_kind: &Kind, object: Value) -> Value {
-    object
-}
-
-/// From the stored form to the form of a request's kind.
-pub(super) fn from_storage(_kind: &Kind, object: Value) -> Value {
-    object
 }
 
 /// Applies a patch that is no apply.
@@ -211,8 +205,4 @@ pub(super) fn field<'a>(entry: &'a Entry, path: &str) -> Option<&'a str> {
 /// A whole number from a quantity, such as a quota has it.
 pub(super) fn quantity(text: &str) -> Option<i64> {
     Quantity::parse(text).map(Quantity::ceil)
-}
-
-pub(super) fn document(_path: &str, _aggregated: bool, _etag: &str) -> Option<Response> {
-    None
 }
