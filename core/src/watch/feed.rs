@@ -120,8 +120,8 @@ impl<K: Cached> Source for Feed<'_, '_, K> {
         Some(self.decoder.decoder.status())
     }
 
-    fn replace(&mut self) {
-        let mut sweep = self.cache.sweep(K::CACHED);
+    fn replace(&mut self, version: ResourceVersion) {
+        let mut sweep = self.cache.sweep_until(K::CACHED, version);
         while let Some(change) = self.cache.sweep_next(&mut sweep) {
             self.handler.changed(self.cache, K::CACHED, &change);
         }
@@ -192,7 +192,7 @@ impl<K: Cached> Feed<'_, '_, K> {
 fn apply<K: Cached>(cache: &mut Cache<'_>, handler: &mut dyn Handler, object: &K) {
     match object.apply(cache) {
         Applied::Changed(change) => handler.changed(cache, K::CACHED, &change),
-        Applied::Foreign => {}
+        Applied::Foreign | Applied::Older => {}
         Applied::Refused(refusal) => {
             handler.refused(cache, K::CACHED, object.meta(), &refusal);
         }

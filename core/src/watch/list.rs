@@ -135,7 +135,7 @@ impl Watch {
         let Some(version) = self.list.version else {
             return self.fail(now, random);
         };
-        source.replace();
+        source.replace(version);
         self.version = Some(version);
         self.touched = ResourceVersion::ANY;
         self.version_unavailable = false;

@@ -72,6 +72,7 @@ pub trait Source {
     /// The [`Shape::Status`] that was read, as far as it came.
     fn status(&self) -> Option<&Status>;
 
-    /// The list is complete: what was not in it is to be removed.
-    fn replace(&mut self);
+    /// The list is complete: what was not in it is to be removed, unless it is newer than the
+    /// list.
+    fn replace(&mut self, version: ResourceVersion);
 }

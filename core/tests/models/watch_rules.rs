@@ -67,7 +67,7 @@ impl Source for Words {
         Some(&self.status)
     }
 
-    fn replace(&mut self) {
+    fn replace(&mut self, _version: ResourceVersion) {
         self.log.push("replace".to_owned());
     }
 }

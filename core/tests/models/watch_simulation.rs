@@ -336,8 +336,14 @@ impl Simulation {
                 cache.deployments.iter().map(|(_, d)| (d.uid(), d.version().number())).collect()
             }
         };
+        // What an earlier list has shown of a later time is kept: the cache never goes back.
+        let ahead: Vec<_> = cached.extract_if(.., |(_, at)| *at > version).collect();
+        for (uid, at) in &ahead {
+            assert!(*at <= self.version, "{uid} of a version that never was");
+        }
         cached.sort();
         let mut expected = expected;
+        expected.retain(|(uid, _)| ahead.iter().all(|(other, _)| uid != other));
         expected.sort();
         assert_eq!(cached, expected, "{:?} at version {version}", KINDS[which]);
     }
