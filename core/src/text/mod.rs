@@ -20,3 +20,6 @@ pub use labels::{Label, Labels, TooManyLabels};
 pub use name::{Name, NameDisplay};
 pub use selector::{Expression, InvalidSelector, Operator, Selector};
 pub use stored_selector::{StoreSelectorError, StoredSelector};
+
+const _: () = assert!(size_of::<Cell>() == 28);
+const _: () = assert!(size_of::<Name>() == 10);

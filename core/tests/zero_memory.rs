@@ -1,0 +1,21 @@
+//! The memory of the controllers is all zero at the start, so that it lands in `.bss`: it takes
+//! no room in flash and is not copied at boot.
+
+use std::sync::Mutex;
+
+type Large = picokube_core::resources! {
+    pods: 60_000, replica_sets: 60_000, deployments: 60_000, groups: 60_000, texts: 60_000,
+};
+
+static LARGE: Mutex<Large> = Mutex::new(Large::new());
+
+#[test]
+fn resources_take_no_room_in_the_image() {
+    let memory = size_of::<Large>() as u64;
+    assert!(memory > 30_000_000);
+    // Used, so that it is really there; and parts() works at the largest capacities.
+    let mut large = LARGE.lock().unwrap();
+    assert_eq!(large.parts().cache.pods.capacity(), 60_000);
+    let image = std::env::current_exe().and_then(std::fs::metadata).unwrap().len();
+    assert!(image < memory, "an image of {image} bytes holds {memory} bytes of memory");
+}
