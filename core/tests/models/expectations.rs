@@ -149,7 +149,24 @@ fn run(seed: u64, steps: usize) {
                     model.deletion_observed(rs, name);
                 }
             }
-            7 if rng.chance(4) => {
+            7 if !pods.is_empty() && rng.chance(2) => {
+                // A pod changes hands, once in its life: its deletion no longer counts for the
+                // first owner, nor for the second.
+                let name = pods.keys().nth(rng.below(pods.len())).unwrap().clone();
+                let (owner_now, object) = pods.get_mut(&name).unwrap();
+                if object.meta.controller.as_ref().unwrap().name == format!("rs{owner_now}")
+                    && object.meta.generation == 0
+                    && object.meta.deletion.is_none()
+                {
+                    object.meta.generation = 1;
+                    *owner_now = rs;
+                    let moved = meta("ns", &name, 0, 0, &[], Some(&owner(rs)));
+                    object.meta.controller = moved.controller;
+                    let Applied::Changed(change) = parts.cache.apply_pod(object) else { panic!() };
+                    observe(expectations, &change);
+                }
+            }
+            7 if rng.chance(2) => {
                 expectations.forget(slots[rs]);
                 parts.cache.forget_expected_deletions(slots[rs]);
                 model.counters.remove(&rs);

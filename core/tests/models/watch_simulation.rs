@@ -439,10 +439,8 @@ fn status(code: u16) -> Vec<u8> {
         504 => ("Timeout", r#","details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}"#),
         _ => ("InternalError", ""),
     };
-    format!(
-        r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":"no","reason":"{reason}"{causes},"code":{code}}}"#
-    )
-    .into_bytes()
+    let head = r#""kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure""#;
+    format!(r#"{{{head},"message":"no","reason":"{reason}"{causes},"code":{code}}}"#).into_bytes()
 }
 
 fn json(kind: Kind, (namespace, object_name): &Id, object: &Object) -> String {

@@ -1,0 +1,255 @@
+//! How the cost of an event grows with the cluster, in instructions counted by valgrind.
+//!
+//! Each case runs twice under `callgrind`, with n and 2n events; the difference is the cost of n
+//! events without set-up. Counts do not depend on the machine's load. Exits with an error when a
+//! case costs 1.3 times as much in a cluster of 10,000 as in one of 100.
+
+use std::hint::black_box;
+use std::process::{Command, ExitCode};
+
+use picokube_core::link::Slot;
+use picokube_core::queue::{Item, Next, Queue};
+use picokube_core::store::{Applied, Cache, Change, Kind, Owner, Refusal};
+use picokube_core::time::{Duration, Instant};
+use picokube_core::watch::{Decoder, Feed, Handler, Shape, Source};
+use picokube_core::wire::{
+    ConditionStatus, ControllerRef, Meta, ObjectFault, OwnerKind, Pod, ReplicaSet, ResourceVersion,
+    Uid,
+};
+
+const SMALL: usize = 100;
+const LARGE: usize = 10_000;
+const EVENTS: usize = 2_000;
+const ALLOWED: f64 = 1.3;
+
+/// What is run, and whether the goal is about it.
+const CASES: [(&str, fn(usize, usize), bool); 5] = [
+    ("pod event, bytes to cache", pod_bytes, true),
+    ("pod event, record to cache", pod_records, true),
+    ("pod deleted and added", pod_churn, true),
+    ("queue add, get, done", queue_cycle, true),
+    ("queue add_after, poll (log n)", queue_delay, false),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, flag, case, cached, events] = arguments.as_slice()
+        && flag == "--run"
+    {
+        let number = |text: &String| text.parse::<usize>().expect("a number");
+        CASES[number(case)].1(number(cached), number(events));
+        return ExitCode::SUCCESS;
+    }
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        eprintln!("valgrind is not installed: nothing is counted");
+        return ExitCode::FAILURE;
+    }
+    let mut failed = false;
+    println!("{:<32} {SMALL:>10} {LARGE:>10} {:>7}", "instructions per event, cached:", "ratio");
+    for (case, (name, _, has_goal)) in CASES.iter().enumerate() {
+        let small = instructions(case, SMALL);
+        let large = instructions(case, LARGE);
+        let ratio = large as f64 / small as f64;
+        println!("{name:<32} {small:>10} {large:>10} {ratio:>7.3}");
+        failed |= *has_goal && ratio >= ALLOWED;
+    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn instructions(case: usize, cached: usize) -> u64 {
+    let once = count(case, cached, EVENTS);
+    let twice = count(case, cached, 2 * EVENTS);
+    (twice - once) / EVENTS as u64
+}
+
+fn count(case: usize, cached: usize, events: usize) -> u64 {
+    let this = std::env::current_exe().expect("the path of this program");
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(this)
+        .arg("--run")
+        .args([case, cached, events].map(|number| number.to_string()))
+        .output()
+        .expect("valgrind runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "case {case} failed:\n{text}");
+    let collected = text.lines().find_map(|line| line.split_once("Collected : "));
+    collected.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"))
+}
+
+const PODS_EACH: usize = 10;
+type Memory = picokube_core::resources! {
+    pods: LARGE + 1, replica_sets: LARGE / PODS_EACH + 1, deployments: 8,
+};
+
+/// A cache on the heap with so many pods, ten to a ReplicaSet.
+fn with_cache(cached: usize, run: impl FnOnce(&mut Cache<'_>)) {
+    let mut memory = Box::new(Memory::new());
+    let mut cache = memory.parts().cache;
+    for rs in 0..cached.div_ceil(PODS_EACH) {
+        let name = format!("payments-gateway-{rs:0>10}");
+        let object = ReplicaSet { meta: meta(&name, 1 << 32 | rs), ..ReplicaSet::default() };
+        assert!(matches!(cache.apply_replica_set(&object), Applied::Changed(_)));
+    }
+    for number in 0..cached {
+        assert!(matches!(cache.apply_pod(&pod(number, 1)), Applied::Changed(_)));
+    }
+    run(&mut cache);
+}
+
+/// Scattered over all of them, the same each time.
+fn scattered(event: usize, cached: usize) -> usize {
+    event.wrapping_mul(2_654_435_761) % cached
+}
+
+fn pod_records(cached: usize, events: usize) {
+    with_cache(cached, |cache| {
+        let pods: Vec<Pod> = (0..64).map(|n| pod(scattered(n, cached), 2)).collect();
+        for event in 0..events {
+            black_box(cache.apply_pod(&pods[event % pods.len()]));
+        }
+    });
+}
+
+fn pod_churn(cached: usize, events: usize) {
+    with_cache(cached, |cache| {
+        let pods: Vec<Pod> = (0..64).map(|n| pod(scattered(n, cached), 2)).collect();
+        for event in 0..events {
+            let pod = &pods[event % pods.len()];
+            black_box(cache.delete_pod(&pod.meta));
+            black_box(cache.apply_pod(pod));
+        }
+    });
+}
+
+fn pod_bytes(cached: usize, events: usize) {
+    with_cache(cached, |cache| {
+        let frames: Vec<String> = (0..64).map(|n| frame(scattered(n, cached))).collect();
+        let mut decoder = Box::new(Decoder::<Pod>::new());
+        let mut feed = Feed { decoder: &mut decoder, cache, handler: &mut Ignore };
+        feed.begin(Shape::Watch);
+        for event in 0..events {
+            let bytes = frames[event % frames.len()].as_bytes();
+            feed.push(black_box(bytes), &mut |seen| {
+                black_box(&seen);
+            })
+            .expect("valid frames");
+        }
+    });
+}
+
+fn queue_cycle(cached: usize, events: usize) {
+    let mut memory = Box::new(Queue::<[Item; LARGE]>::new());
+    let queue: &mut Queue = &mut *memory;
+    let slot = |index| Slot::from_index(index).expect("within bounds");
+    (0..cached).for_each(|key| queue.add(slot(key)));
+    for event in 0..events {
+        queue.add(slot(scattered(event, cached)));
+        if let Next::Key(key) = queue.get() {
+            queue.done(key);
+            queue.add(key);
+        }
+    }
+    black_box(queue.depth());
+}
+
+fn queue_delay(cached: usize, events: usize) {
+    let mut memory = Box::new(Queue::<[Item; LARGE]>::new());
+    let queue: &mut Queue = &mut *memory;
+    let slot = |index| Slot::from_index(index).expect("within bounds");
+    let delay = |event| Duration::from_millis(1_000 + scattered(event, 5_000) as u64);
+    let mut now = Instant::ZERO;
+    (0..cached).for_each(|key| queue.add_after(slot(key), delay(key), now));
+    for event in 0..events {
+        if let Some(due) = queue.poll_at() {
+            now = due;
+        }
+        queue.poll(now);
+        while let Next::Key(key) = queue.get() {
+            queue.done(key);
+            queue.add_after(key, delay(event), now);
+        }
+    }
+    black_box(queue.depth());
+}
+
+fn meta(name: &str, number: usize) -> Meta {
+    let mut meta = Meta {
+        namespace: "production".try_into().expect("a short name"),
+        name: name.try_into().expect("a short name"),
+        uid: uid(number),
+        resource_version: ResourceVersion::new(1),
+        ..Meta::default()
+    };
+    meta.labels.insert_text("app", "payments");
+    meta.labels.insert_text("tier", "gateway");
+    meta
+}
+
+fn uid(number: usize) -> Uid {
+    Uid::from_bytes((number as u128 + 1).to_be_bytes())
+}
+
+fn pod(number: usize, version: u64) -> Pod {
+    let rs = number / PODS_EACH;
+    let rs_name = format!("payments-gateway-{rs:0>10}");
+    let mut meta = meta(&format!("{rs_name}-x{:0>4}", number % 10_000), number);
+    meta.resource_version = ResourceVersion::new(version);
+    meta.labels.insert_text("pod-template-hash", &format!("{rs:0>10}"));
+    meta.controller = Some(ControllerRef {
+        kind: OwnerKind::ReplicaSet,
+        name: rs_name.as_str().try_into().expect("a short name"),
+        uid: uid(1 << 32 | rs),
+    });
+    let node = format!("node-{}", number % 50);
+    Pod {
+        meta,
+        node: node.as_str().try_into().expect("a short name"),
+        ready: Some(ConditionStatus::True),
+        ..Pod::default()
+    }
+}
+
+/// A pod as a watch sends it, without the ballast of a real one: so the cache's share shows.
+fn frame(number: usize) -> String {
+    let Pod { meta, node, .. } = pod(number, 2);
+    let rs = number / PODS_EACH;
+    let owner = meta.controller.expect("a controller");
+    let metadata = format!(
+        r#""name":"{}","namespace":"production","uid":"{}","resourceVersion":"{}""#,
+        meta.name,
+        meta.uid,
+        number + 1
+    );
+    let labels = format!(r#""app":"payments","tier":"gateway","pod-template-hash":"{rs:0>10}""#);
+    let owner = format!(
+        r#""apiVersion":"apps/v1","kind":"ReplicaSet","name":"{}","uid":"{}","controller":true"#,
+        owner.name, owner.uid
+    );
+    let condition = r#""type":"Ready","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z""#;
+    let metadata =
+        format!(r#"{{{metadata},"labels":{{{labels}}},"ownerReferences":[{{{owner}}}]}}"#);
+    let status = format!(r#"{{"phase":"Running","conditions":[{{{condition}}}]}}"#);
+    let pod = format!(
+        r#""kind":"Pod","metadata":{metadata},"spec":{{"nodeName":"{node}"}},"status":{status}"#
+    );
+    format!("{{\"type\":\"MODIFIED\",\"object\":{{{pod}}}}}\n")
+}
+
+struct Ignore;
+
+impl Handler for Ignore {
+    fn changed(&mut self, _: &mut Cache<'_>, _: Kind, change: &Change) {
+        black_box(change);
+    }
+
+    fn refused(&mut self, _: &mut Cache<'_>, _: Kind, meta: &Meta, refusal: &Refusal) {
+        panic!("{}: {}", meta.name, refusal.reason);
+    }
+
+    fn faulty(&mut self, fault: &ObjectFault<'_>) {
+        panic!("{fault}");
+    }
+
+    fn healed(&mut self, _: &mut Cache<'_>, _: Kind, _: Owner) {}
+}
