@@ -154,10 +154,7 @@ fn run(seed: u64, steps: usize) {
                 // first owner, nor for the second.
                 let name = pods.keys().nth(rng.below(pods.len())).unwrap().clone();
                 let (owner_now, object) = pods.get_mut(&name).unwrap();
-                if object.meta.controller.as_ref().unwrap().name == format!("rs{owner_now}")
-                    && object.meta.generation == 0
-                    && object.meta.deletion.is_none()
-                {
+                if object.meta.generation == 0 && object.meta.deletion.is_none() {
                     object.meta.generation = 1;
                     *owner_now = rs;
                     let moved = meta("ns", &name, 0, 0, &[], Some(&owner(rs)));
