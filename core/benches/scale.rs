@@ -22,8 +22,11 @@ const LARGE: usize = 10_000;
 const EVENTS: usize = 2_000;
 const ALLOWED: f64 = 1.3;
 
+/// Runs so many events in a cluster of such a size.
+type Run = fn(usize, usize);
+
 /// What is run, and whether the goal is about it.
-const CASES: [(&str, fn(usize, usize), bool); 5] = [
+const CASES: [(&str, Run, bool); 5] = [
     ("pod event, bytes to cache", pod_bytes, true),
     ("pod event, record to cache", pod_records, true),
     ("pod deleted and added", pod_churn, true),
