@@ -36,6 +36,16 @@ impl Cache<'_> {
         shortage.room = false;
     }
 
+    /// The server has gone back in time: every cached object of this kind is older than whatever
+    /// comes.
+    pub fn rewind(&mut self, kind: Kind) {
+        match kind {
+            Kind::Pod => forget_versions(self.pods),
+            Kind::ReplicaSet => forget_versions(self.replica_sets),
+            Kind::Deployment => forget_versions(self.deployments),
+        }
+    }
+
     /// The list is complete: [`sweep_next`](Self::sweep_next) removes what was not in it.
     pub fn sweep(&self, kind: Kind) -> Sweep {
         self.sweep_until(kind, ResourceVersion::new(u64::MAX))
@@ -86,6 +96,10 @@ impl Cache<'_> {
 
 fn unmark<R: Record>(table: &mut Table<[Entry<R>]>) {
     table.iter_mut().for_each(|entry| entry.flags &= !flag::SEEN);
+}
+
+fn forget_versions<R: Record>(table: &mut Table<[Entry<R>]>) {
+    table.iter_mut().for_each(Entry::forget_version);
 }
 
 fn unmarked<R: Record>(table: &Table<[Entry<R>]>, sweep: &mut Sweep) -> Option<Slot> {

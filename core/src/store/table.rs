@@ -163,6 +163,10 @@ impl<R> Entry<R> {
         }
     }
 
+    pub(super) fn forget_version(&mut self) {
+        self.version = Packed64::default();
+    }
+
     const fn is_present(&self) -> bool {
         self.flags & (flag::USED | flag::RETIRED) == flag::USED
     }

@@ -135,6 +135,9 @@ impl Watch {
         let Some(version) = self.list.version else {
             return self.fail(now, random);
         };
+        if version < self.version.unwrap_or_default().max(self.touched) {
+            return self.rewind(now, source);
+        }
         source.replace(version);
         self.version = Some(version);
         self.touched = ResourceVersion::ANY;
@@ -146,6 +149,17 @@ impl Watch {
             self.resync_at = self.resync.map(|every| now + every);
         }
         self.phase = Phase::Due { next: Next::Watch, at: now };
+    }
+
+    /// The list is older than what the server told before: it was restored from a backup, or a
+    /// first list broke off and the next one came from a cache that is late.
+    fn rewind(&mut self, now: Instant, source: &mut dyn Source) {
+        source.rewind();
+        self.version = None;
+        self.touched = ResourceVersion::ANY;
+        self.version_unavailable = true;
+        self.counts.rewinds = self.counts.rewinds.wrapping_add(1);
+        self.phase = Phase::Due { next: Next::List, at: now };
     }
 
     /// Pages do not work out: the whole list at once, at the version first asked for.

@@ -84,6 +84,8 @@ pub struct Counts {
     pub watches: u32,
     /// Errors that led to back-off.
     pub errors: u32,
+    /// How often the server went back in time.
+    pub rewinds: u32,
 }
 
 /// The reflector of one kind.
@@ -168,7 +170,7 @@ impl Watch {
             relist_wanted: false,
             listed_at: None,
             bookmarks_seen: false,
-            counts: Counts { lists: 0, watches: 0, errors: 0 },
+            counts: Counts { lists: 0, watches: 0, errors: 0, rewinds: 0 },
         }
     }
 

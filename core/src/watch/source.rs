@@ -75,4 +75,9 @@ pub trait Source {
     /// The list is complete: what was not in it is to be removed, unless it is newer than the
     /// list.
     fn replace(&mut self, version: ResourceVersion);
+
+    /// The server has gone back in time, as after a restore from a backup: versions that are
+    /// known mean nothing any more. A list from the beginning follows, and holds whatever its
+    /// versions are.
+    fn rewind(&mut self) {}
 }

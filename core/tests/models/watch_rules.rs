@@ -70,6 +70,10 @@ impl Source for Words {
     fn replace(&mut self, _version: ResourceVersion) {
         self.log.push("replace".to_owned());
     }
+
+    fn rewind(&mut self) {
+        self.log.push("rewind".to_owned());
+    }
 }
 
 struct Bench {
@@ -536,6 +540,23 @@ fn resync_comes_after_the_first_list_and_makes_no_request() {
         synced_at = synced_at + hour;
     }
     assert_eq!(bench.watch.counts().lists, 1);
+}
+
+#[test]
+fn a_server_that_went_back_in_time_is_followed() {
+    let mut bench = Bench::watching();
+    bench.gets(Input::Body(b"error 504\n"));
+    bench.wants_after(1200, &list_at(10));
+    bench.answers(504, "cause\n");
+    bench.wants(LATEST);
+    bench.answers(200, "item 6\nend 7\n");
+    // What the cache took for older than its own state has to be read again.
+    assert_eq!(bench.source.log.last().unwrap(), "rewind");
+    bench.wants(LATEST);
+    bench.answers(200, "item 6\nend 7\n");
+    assert_eq!(bench.source.log.last().unwrap(), "replace");
+    bench.wants(&watch_at(7));
+    assert_eq!(bench.watch.counts().rewinds, 1);
 }
 
 #[test]
