@@ -4,6 +4,7 @@
 //! arguments. Objects are [`serde_json::Value`]s. Read [`kind`] first (what is served), then [`status`]
 //! (how anything is refused).
 
+pub mod apply;
 pub mod body;
 pub mod conform;
 pub mod convert;

@@ -1,6 +1,7 @@
 //! Protobuf request bodies (`application/vnd.kubernetes.protobuf`), turned into JSON by the type table.
 //!
-//! Some commands of kubectl send nothing else: `create deployment`, `autoscale`, `auth can-i`. Answers are JSON, which
+//! Some commands of kubectl send nothing else: `create deployment`, `autoscale`, `auth can-i`.
+//! Answers are JSON, which
 //! every client takes.
 
 pub(in crate::api) mod wire;

@@ -28,18 +28,19 @@ fn status_text(pod: Value) -> String {
 #[test]
 fn a_pods_status_is_told_as_upstream_tells_it() {
     let container = |state: Value| json!({"name": "a", "state": state, "ready": false});
+    let waiting = |reason: &str| container(json!({"waiting": {"reason": reason}}));
     let with = |status: Value| json!({"spec": {"containers": [{"name": "a"}]}, "status": status});
     let cases = [
         (with(json!({"phase": "Pending"})), "Pending"),
         (with(json!({"phase": "Failed", "reason": "Evicted"})), "Evicted"),
         (
             with(json!({"phase": "Pending",
-                        "containerStatuses": [container(json!({"waiting": {"reason": "ContainerCreating"}}))]})),
+                        "containerStatuses": [waiting("ContainerCreating")]})),
             "ContainerCreating",
         ),
         (
             with(json!({"phase": "Running",
-                        "containerStatuses": [container(json!({"waiting": {"reason": "CrashLoopBackOff"}}))]})),
+                        "containerStatuses": [waiting("CrashLoopBackOff")]})),
             "CrashLoopBackOff",
         ),
         (
