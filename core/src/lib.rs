@@ -26,6 +26,7 @@ pub mod link;
 pub mod manager;
 pub mod queue;
 pub mod resources;
+pub mod splice;
 pub mod store;
 pub mod text;
 pub mod time;

@@ -209,6 +209,7 @@ fn errors_tell_the_place_and_the_reason() {
         (b"\"ab\ncd\"", 3, Reason::ControlCharacter),
         (b"\"ab\\xcd\"", 4, Reason::InvalidEscape),
         (b"\"ab\\ud800cd\"", 9, Reason::LoneSurrogate),
+        (b"\"\\ud800cd\xff\"", 7, Reason::LoneSurrogate),
         (b"\"ab\xffcd\"", 3, Reason::InvalidUtf8),
         (b"[] []", 3, Reason::TrailingData),
         (b"[1, 2", 5, Reason::UnexpectedEnd),

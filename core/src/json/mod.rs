@@ -12,6 +12,7 @@ mod number;
 mod scan;
 mod shape;
 mod tokenizer;
+mod writer;
 
 pub(crate) use collect::{Collected, Collector};
 pub use digest::{DIGEST_DEPTH, Digest, DigestTooDeep, Digester};
@@ -22,3 +23,4 @@ pub use hash::{
 };
 pub use shape::{Meaning, Shape};
 pub use tokenizer::{MAX_DEPTH, Tokenizer};
+pub use writer::{Place, Sink, Window, Writer};

@@ -25,20 +25,35 @@ pub(super) fn plain_run(bytes: &[u8]) -> usize {
     run + rest.iter().take_while(|byte| is_plain(**byte)).count()
 }
 
+/// What follows a string that ends in `bytes`, which begin after its first quote. `None` for one
+/// that goes on, and for one with anything but plain characters and simple escapes in it.
+#[inline]
+pub(super) fn after_simple_string(bytes: &[u8]) -> Option<&[u8]> {
+    let mut rest = bytes;
+    loop {
+        rest = match rest.get(plain_run(rest)..)? {
+            [b'"', after @ ..] => return Some(after),
+            [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', after @ ..] => after,
+            _ => return None,
+        };
+    }
+}
+
 fn is_plain(byte: u8) -> bool {
     matches!(byte, 0x20..=0x7f) && byte != b'"' && byte != b'\\'
 }
 
 /// The high bit of each byte that is not plain. Above the lowest such byte there may be false
 /// alarms (a borrow runs upwards), which do not matter to who looks for the lowest.
+///
+/// In an ASCII byte, subtracting sets the high bit exactly if the byte was smaller; other bytes
+/// have it anyway.
 #[inline]
 const fn special_bytes(word: Word) -> Word {
-    let quote = word ^ (ONES * b'"' as Word);
-    let backslash = word ^ (ONES * b'\\' as Word);
-    let zero_in_quote = quote.wrapping_sub(ONES) & !quote;
-    let zero_in_backslash = backslash.wrapping_sub(ONES) & !backslash;
+    let quote = (word ^ (ONES * b'"' as Word)).wrapping_sub(ONES);
+    let backslash = (word ^ (ONES * b'\\' as Word)).wrapping_sub(ONES);
     let control = word.wrapping_sub(ONES * 0x20);
-    (zero_in_quote | zero_in_backslash | control | word) & HIGHS
+    (quote | backslash | control | word) & HIGHS
 }
 
 /// Where in a UTF-8 sequence a string is.

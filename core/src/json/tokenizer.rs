@@ -155,7 +155,14 @@ impl Tokenizer {
     where
         H: Handler + ?Sized,
     {
-        while let Some((&byte, tail)) = rest.split_first() {
+        loop {
+            if self.skipping {
+                self.skip_structure(rest);
+                if self.state == State::Done {
+                    return Ok(());
+                }
+            }
+            let Some((&byte, tail)) = rest.split_first() else { return Ok(()) };
             match self.state {
                 State::String => self.string(rest, handler)?,
                 State::Escape => {
@@ -201,7 +208,100 @@ impl Tokenizer {
                 return Ok(());
             }
         }
-        Ok(())
+    }
+
+    /// Passes over as much as possible of a value that nobody wants to know about. The same rules
+    /// as elsewhere, in a loop that has nothing else to do. What it cannot do in one go (a token
+    /// that is cut by the end of the input, white space, an error) is left to the others.
+    fn skip_structure(&mut self, rest: &mut &[u8]) {
+        let Self { mut state, mut depth, mut in_object, .. } = *self;
+        let mut input = *rest;
+        while let [byte, tail @ ..] = input {
+            match state {
+                State::Key | State::FirstKeyOrEnd if *byte == b'"' => {
+                    let Some(after) = scan::after_simple_string(tail) else { break };
+                    (state, input) = match after {
+                        [b':', after @ ..] => (State::Value, after),
+                        _ => (State::Colon, after),
+                    };
+                    continue;
+                }
+                State::Value | State::FirstElementOrEnd => match byte {
+                    b'"' => {
+                        let Some(after) = scan::after_simple_string(tail) else { break };
+                        input = after;
+                    }
+                    b'{' | b'[' if usize::from(depth) < MAX_DEPTH => {
+                        in_object = *byte == b'{';
+                        self.set_kind(depth, in_object);
+                        depth += 1;
+                        input = tail;
+                        state = match in_object {
+                            true => State::FirstKeyOrEnd,
+                            false => State::FirstElementOrEnd,
+                        };
+                        continue;
+                    }
+                    b'0'..=b'9' | b'-' => {
+                        let mut number = Number::START;
+                        let Ok(run) = number.run(input) else { break };
+                        match input.get(run..) {
+                            Some(after @ [_, ..]) if number.finish().is_ok() => input = after,
+                            _ => break,
+                        }
+                    }
+                    b't' | b'f' | b'n' => match input {
+                        [b't', b'r', b'u', b'e', after @ ..]
+                        | [b'n', b'u', b'l', b'l', after @ ..]
+                        | [b'f', b'a', b'l', b's', b'e', after @ ..] => input = after,
+                        _ => break,
+                    },
+                    b']' if state == State::FirstElementOrEnd => {
+                        input = tail;
+                        depth -= 1;
+                        in_object = depth > 0 && self.is_object(depth - 1);
+                    }
+                    _ => break,
+                },
+                State::CommaOrEnd if *byte == b',' => {
+                    input = tail;
+                    state = if in_object { State::Key } else { State::Value };
+                    continue;
+                }
+                State::CommaOrEnd | State::FirstKeyOrEnd => {
+                    if *byte != if in_object { b'}' } else { b']' } {
+                        break;
+                    }
+                    input = tail;
+                    depth -= 1;
+                    in_object = depth > 0 && self.is_object(depth - 1);
+                }
+                State::Colon if *byte == b':' => {
+                    input = tail;
+                    state = State::Value;
+                    continue;
+                }
+                _ => break,
+            }
+            // A value is over.
+            state = State::CommaOrEnd;
+            if depth == self.skip_depth {
+                self.skipping = false;
+                break;
+            }
+        }
+        *rest = input;
+        self.depth = depth;
+        self.in_object = in_object;
+        self.state = if !self.skipping && depth == 0 { State::Done } else { state };
+    }
+
+    #[inline]
+    fn set_kind(&mut self, level: u8, object: bool) {
+        let bit = 1 << (level % 32);
+        if let Some(word) = self.kinds.get_mut(usize::from(level / 32)) {
+            *word = if object { *word | bit } else { *word & !bit };
+        }
     }
 
     #[inline]
@@ -247,9 +347,7 @@ impl Tokenizer {
                 self.state = State::Number;
                 return self.number(rest, handler);
             }
-            b't' => self.begin_literal(Some(true), b"rue"),
-            b'f' => self.begin_literal(Some(false), b"alse"),
-            b'n' => self.begin_literal(None, b"ull"),
+            b't' | b'f' | b'n' => return self.begin_literal(byte, rest, tail, handler),
             _ => return Err(Reason::ExpectedValue),
         }
         *rest = tail;
@@ -263,10 +361,7 @@ impl Tokenizer {
         if usize::from(self.depth) == MAX_DEPTH {
             return Err(Reason::TooDeep);
         }
-        let bit = 1 << (self.depth % 32);
-        if let Some(word) = self.kinds.get_mut(usize::from(self.depth / 32)) {
-            *word = if object { *word | bit } else { *word & !bit };
-        }
+        self.set_kind(self.depth, object);
         self.depth += 1;
         self.in_object = object;
         self.state = if object { State::FirstKeyOrEnd } else { State::FirstElementOrEnd };
@@ -334,6 +429,10 @@ impl Tokenizer {
         if let Some((text, [b'"', after @ ..])) = tail.split_at_checked(run) {
             *rest = after;
             self.end_string(Fragment::whole(text), handler);
+            if let (State::Colon, [b':', after @ ..]) = (self.state, after) {
+                *rest = after;
+                self.state = State::Value;
+            }
             return Ok(());
         }
         *rest = tail;
@@ -352,8 +451,9 @@ impl Tokenizer {
         let run = match self.utf8.string_run(bytes) {
             Ok(run) => run,
             Err((run, reason)) => {
+                self.pair_is_whole()?;
                 *rest = bytes.get(run..).unwrap_or_default();
-                return Err(self.pair_is_whole().err().unwrap_or(reason));
+                return Err(reason);
             }
         };
         let (text, after) = bytes.split_at_checked(run).unwrap_or((bytes, b""));
@@ -498,9 +598,43 @@ impl Tokenizer {
         Ok(())
     }
 
-    fn begin_literal(&mut self, value: Option<bool>, rest: &'static [u8]) {
-        self.literal = Literal { value, rest };
-        self.state = State::Literal;
+    fn begin_literal<'a, H>(
+        &mut self,
+        first: u8,
+        rest: &mut &'a [u8],
+        tail: &'a [u8],
+        handler: &mut H,
+    ) -> Result<(), Reason>
+    where
+        H: Handler + ?Sized,
+    {
+        let (value, text): (_, &[u8]) = match first {
+            b't' => (Some(true), b"rue"),
+            b'f' => (Some(false), b"alse"),
+            _ => (None, b"ull"),
+        };
+        self.literal = Literal { value, rest: text };
+        match tail.strip_prefix(text) {
+            Some(after) => {
+                *rest = after;
+                self.end_literal(handler);
+            }
+            None => {
+                *rest = tail;
+                self.state = State::Literal;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_literal<H>(&mut self, handler: &mut H)
+    where
+        H: Handler + ?Sized,
+    {
+        if !self.skipping {
+            handler.event(self.literal.value.map_or(Event::Null, Event::Bool));
+        }
+        self.end_value();
     }
 
     fn literal<'a, H>(
@@ -522,10 +656,7 @@ impl Tokenizer {
         *rest = tail;
         self.literal.rest = remaining;
         if remaining.is_empty() {
-            if !self.skipping {
-                handler.event(self.literal.value.map_or(Event::Null, Event::Bool));
-            }
-            self.end_value();
+            self.end_literal(handler);
         }
         Ok(())
     }

@@ -229,7 +229,8 @@ impl<K: Object> Reader<K> {
     fn list_end(&mut self) -> ListEvent<'_, K> {
         let fault = self.take_fault();
         let envelope = &self.envelope;
-        match envelope.list_fault.or(fault) {
+        let fault = envelope.list_fault.or(fault).or_else(|| envelope.list.check().err());
+        match fault {
             _ if envelope.status.is_present => ListEvent::Status(&envelope.status),
             Some(fault) => ListEvent::FaultyEnd(fault),
             None => ListEvent::End(&envelope.list),

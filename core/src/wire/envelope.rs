@@ -59,6 +59,16 @@ pub struct ListMeta {
     pub remaining: Option<u64>,
 }
 
+impl ListMeta {
+    /// Without a version, no watch can follow.
+    pub(super) fn check(&self) -> Result<(), FieldFault> {
+        if self.resource_version == ResourceVersion::ANY {
+            return Err(FieldFault { field: Field::ListResourceVersion, fault: Fault::Missing });
+        }
+        Ok(())
+    }
+}
+
 /// An object that cannot be used, because of one of its fields.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectFault<'a> {
@@ -118,10 +128,18 @@ impl<K: Object> Reader<K> {
 
     /// The object that is complete.
     pub(super) fn object(&mut self) -> Result<&K, ObjectFault<'_>> {
-        let Envelope { object, state, .. } = &mut self.envelope;
+        let Envelope { object, state, list_fault, .. } = &mut self.envelope;
         let complete = object.finish(state);
+        // An item that is no object is a fault of the list, not of the item that follows it.
+        let (of_list, of_object) = match self.projector.take_fault() {
+            Some(fault) if matches!(fault.field, Field::Item | Field::ListMetadata) => {
+                (Some(fault), None)
+            }
+            fault => (None, fault),
+        };
+        *list_fault = list_fault.or(of_list);
         let object = &self.envelope.object;
-        match self.projector.take_fault().or(complete.err()) {
+        match of_object.or(complete.err()) {
             None => Ok(object),
             Some(fault) => Err(ObjectFault { kind: K::KIND, meta: object.meta(), fault }),
         }

@@ -24,6 +24,7 @@ mod table;
 mod template;
 mod value;
 
+pub(crate) use annotations::Annotation;
 pub use annotations::{IntAnnotation, RevisionHistory, SharedAnnotations};
 pub use condition::{Condition, ConditionStatus};
 pub use decode::{
@@ -37,6 +38,7 @@ pub use meta::{ControllerRef, Meta, MetaState, OwnerKind};
 pub use object::Object;
 pub use pod::{Phase, Pod, PodState};
 pub use project::{Fault, FieldFault, Value};
+pub(crate) use project::{Projector, Record};
 pub use replicaset::{ReplicaSet, ReplicaSetState, ReplicaSetStatus};
 pub use status::{Reason, Status};
 pub use table::{Field, Rule, Table};

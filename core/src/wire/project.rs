@@ -6,7 +6,7 @@ use core::fmt;
 use heapless::Vec;
 
 /// Someone who takes what a table names.
-pub(super) trait Record {
+pub(crate) trait Record {
     /// A value to keep. `null` is absence and does not come.
     fn keep(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault>;
 
@@ -91,7 +91,7 @@ impl fmt::Display for Fault {
 
 /// Where in a table the walk is.
 #[derive(Clone, Debug)]
-pub(super) struct Projector {
+pub(crate) struct Projector {
     levels: Vec<Level, LEVELS>,
     /// What becomes of the value that comes next.
     next: Option<Rule>,
@@ -112,7 +112,7 @@ struct Level {
 }
 
 impl Projector {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             levels: Vec::new(),
             next: None,
@@ -125,7 +125,7 @@ impl Projector {
     }
 
     /// Gets ready for a document whose root this table describes.
-    pub(super) fn start(&mut self, root: &'static Table) {
+    pub(crate) fn start(&mut self, root: &'static Table) {
         self.levels.clear();
         self.next = Some(Rule::Object(Field::Root, root));
         self.stream = None;
@@ -135,12 +135,12 @@ impl Projector {
     }
 
     /// The first fault since the last call.
-    pub(super) fn take_fault(&mut self) -> Option<FieldFault> {
+    pub(crate) fn take_fault(&mut self) -> Option<FieldFault> {
         self.fault.take()
     }
 
     /// Takes the next event of the document.
-    pub(super) fn push(&mut self, event: Event<'_>, record: &mut dyn Record) -> Step {
+    pub(crate) fn push(&mut self, event: Event<'_>, record: &mut dyn Record) -> Step {
         let step = self.walk(event, record);
         let Some((field, open)) = self.tee else { return step };
         // Whatever the inner walk did not want still belongs to the tee.

@@ -1,0 +1,508 @@
+//! Copying the wanted parts of a source, and checking that it is the right one.
+
+use super::entry::{Entries, Form};
+use super::{Part, SpliceError, Stage, Text};
+use crate::json::{Digester, Event, Place, Sink, Step, Writer};
+use crate::manager::{Make, Splice};
+use crate::wire::{
+    Annotation, Fault, Field, POD_TEMPLATE, POD_TEMPLATE_HASH, Record, Rule, Table, Uid, Value,
+};
+use heapless::Vec;
+
+/// What is looked at in a Deployment or ReplicaSet.
+pub(super) static SOURCE: Table = Table::new(&[
+    ("metadata", Rule::Object(Field::Metadata, &METADATA)),
+    ("spec", Rule::Object(Field::Spec, &SPEC)),
+]);
+
+static METADATA: Table = Table::new(&[
+    ("uid", Rule::Keep(Field::Uid)),
+    ("resourceVersion", Rule::Keep(Field::ResourceVersion)),
+    ("annotations", Rule::Stream(Field::Annotations)),
+]);
+
+static SPEC: Table = Table::new(&[
+    ("selector", Rule::Tee(Field::Selector, &SELECTOR)),
+    ("template", Rule::Tee(Field::Template, &TEMPLATE)),
+]);
+
+static SELECTOR: Table = Table::new(&[("matchLabels", Rule::Stream(Field::MatchLabels))]);
+
+static TEMPLATE: Table = Table::new(&[
+    ("metadata", Rule::Object(Field::TemplateMetadata, &TEMPLATE_METADATA)),
+    ("spec", Rule::Stream(Field::TemplateSpec)),
+]);
+
+static TEMPLATE_METADATA: Table = Table::new(&[
+    ("labels", Rule::Stream(Field::TemplateLabels)),
+    ("annotations", Rule::Stream(Field::TemplateAnnotations)),
+    ("finalizers", Rule::Stream(Field::TemplateFinalizers)),
+]);
+
+/// Output that waits to be taken. 32 bytes of source become at most five operations of a patch,
+/// or add one map of ours, and let go of one key that was held back.
+const PENDING: usize = 512;
+
+/// The state of a copy, from one chunk of the source to the next.
+#[derive(Clone, Debug)]
+pub(super) struct Copier {
+    pending: Pending,
+    place: Place,
+    template: Digester,
+    entries: Entries,
+    /// Arrays and objects that are open in what streams.
+    open: u16,
+    /// The event at hand has been written, changed, by who knows that part better.
+    is_handled: bool,
+    seen: Seen,
+    error: Option<SpliceError>,
+}
+
+/// What has come in this reading of the source.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    uid: bool,
+    annotations: bool,
+    selector: bool,
+    match_labels: bool,
+    template: bool,
+    template_metadata: bool,
+    template_labels: bool,
+    /// The template has at least one label.
+    any_label: bool,
+    template_spec: bool,
+    template_spec_missed: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Pending {
+    bytes: Vec<u8, PENDING>,
+    taken: usize,
+    overflowed: bool,
+}
+
+impl Sink for Pending {
+    fn put(&mut self, bytes: &[u8]) {
+        self.overflowed |= self.bytes.extend_from_slice(bytes).is_err();
+    }
+}
+
+impl Copier {
+    pub(super) fn new() -> Self {
+        Self {
+            pending: Pending { bytes: Vec::new(), taken: 0, overflowed: false },
+            place: Place::default(),
+            template: Digester::new(&POD_TEMPLATE),
+            entries: Entries::START,
+            open: 0,
+            is_handled: false,
+            seen: Seen::default(),
+            error: None,
+        }
+    }
+
+    /// Gets ready for a reading of a source.
+    pub(super) fn start(&mut self, place: Place) {
+        self.place = place;
+        self.template.restart(&POD_TEMPLATE);
+        self.open = 0;
+        self.is_handled = false;
+        self.seen = Seen::default();
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Moves output to `out`.
+    pub(super) fn take(&mut self, out: &mut [u8]) -> usize {
+        let waiting = self.pending.bytes.get(self.pending.taken..).unwrap_or_default();
+        out.iter_mut().zip(waiting).for_each(|(place, byte)| *place = *byte);
+        let count = out.len().min(waiting.len());
+        self.pending.taken += count;
+        if self.is_drained() {
+            self.pending.bytes.clear();
+            self.pending.taken = 0;
+        }
+        count
+    }
+
+    /// Whether no output waits.
+    pub(super) fn is_drained(&self) -> bool {
+        self.pending.taken >= self.pending.bytes.len()
+    }
+
+    /// Lets the events of a source in.
+    pub(super) fn pass<'a>(&'a mut self, splice: &'a Splice, part: Part) -> Pass<'a> {
+        Pass { copier: self, splice, part }
+    }
+
+    pub(super) fn error(&self) -> Option<SpliceError> {
+        if self.pending.overflowed { Some(SpliceError::TooLarge) } else { self.error }
+    }
+
+    /// The source is over: adds what it did not have, and tells what comes next.
+    pub(super) fn finish(&mut self, splice: &Splice, part: Part) -> Result<Stage, SpliceError> {
+        let template = self.template.finish().map_err(|_| SpliceError::TooLarge)?;
+        // Of the Deployment that is rolled back the template is about to go.
+        let same_template = template == splice.template || part == Part::RollbackTarget;
+        if !self.seen.uid || !same_template {
+            return Err(SpliceError::Changed);
+        }
+        let seen = self.seen;
+        let mut pass = self.pass(splice, part);
+        let next = match part {
+            Part::ReplicaSetMetadata => {
+                if !seen.annotations {
+                    pass.write(|writer| writer.key("annotations").object());
+                    pass.own_annotations();
+                    pass.write(|writer| writer.end_object());
+                }
+                if !seen.template_labels {
+                    pass.write(|writer| writer.key("labels").object());
+                    pass.hash_label();
+                    pass.write(|writer| writer.end_object());
+                }
+                Stage::Text(Text::ReplicaSetSpec)
+            }
+            Part::ReplicaSetSpec if seen.selector && seen.template => {
+                Stage::Text(Text::ReplicaSetTail)
+            }
+            // As Kubernetes has it, no pod is made of a template without labels.
+            Part::PodMetadata if !seen.any_label => return Err(SpliceError::Malformed),
+            Part::PodMetadata if seen.template_spec => Stage::Text(Text::PodTail),
+            Part::PodMetadata if seen.template_spec_missed => Stage::Text(Text::PodSpec),
+            Part::PodSpec if seen.template_spec => Stage::Text(Text::PodTail),
+            Part::Annotations => {
+                if !seen.annotations {
+                    pass.write(|writer| writer.key("annotations").object());
+                    pass.own_annotations();
+                    pass.write(|writer| writer.end_object());
+                }
+                Stage::Text(Text::AnnotationsTail)
+            }
+            Part::RollbackTarget => {
+                if !seen.annotations {
+                    pass.empty_annotations();
+                }
+                Stage::Copy(Part::RollbackSource)
+            }
+            Part::RollbackSource if seen.template => Stage::Text(Text::RollbackTail),
+            _ => return Err(SpliceError::Malformed),
+        };
+        match self.error() {
+            Some(error) => Err(error),
+            None => Ok(next),
+        }
+    }
+}
+
+/// One reading of a source.
+pub(super) struct Pass<'a> {
+    copier: &'a mut Copier,
+    splice: &'a Splice,
+    part: Part,
+}
+
+impl Pass<'_> {
+    fn write(&mut self, write: impl for<'w, 's> FnOnce(&'w mut Writer<'s>) -> &'w mut Writer<'s>) {
+        let mut writer = Writer::resume(&mut self.copier.pending, self.copier.place);
+        write(&mut writer);
+        self.copier.place = writer.place();
+    }
+
+    fn fail(&mut self, error: SpliceError) {
+        self.copier.error.get_or_insert(error);
+    }
+
+    fn expect(&mut self, right: bool) {
+        if !right {
+            self.fail(SpliceError::Changed);
+        }
+    }
+
+    fn hash_label(&mut self) {
+        if let Make::ReplicaSet { hash, .. } = &self.splice.make {
+            self.write(|writer| writer.key(POD_TEMPLATE_HASH).string(hash));
+        }
+    }
+
+    fn own_annotations(&mut self) {
+        let numbers: [(&str, Option<i64>); 3] = match &self.splice.make {
+            Make::ReplicaSet { revision, desired_replicas, max_replicas, .. } => [
+                ("deployment.kubernetes.io/revision", Some(*revision)),
+                ("deployment.kubernetes.io/desired-replicas", Some((*desired_replicas).into())),
+                ("deployment.kubernetes.io/max-replicas", Some((*max_replicas).into())),
+            ],
+            Make::Annotations { revision, .. } => {
+                [("deployment.kubernetes.io/revision", *revision), ("", None), ("", None)]
+            }
+            _ => return,
+        };
+        for (name, number) in numbers {
+            if let Some(number) = number {
+                self.write(|writer| writer.key(name).display(format_args!("{number}")));
+            }
+        }
+        if let Make::Annotations { revision_history: Some(history), .. } = &self.splice.make {
+            let name = "deployment.kubernetes.io/revision-history";
+            self.write(|writer| writer.key(name).string(history));
+        }
+    }
+
+    fn empty_annotations(&mut self) {
+        self.write(|writer| {
+            writer.object().key("op").string("add").key("path").string("/metadata/annotations");
+            writer.key("value").object().end_object().end_object()
+        });
+    }
+
+    /// Passes the entries of a map on in this form. What is around them is up to the caller.
+    fn entries(&mut self, event: Event<'_>, form: Form, wanted: impl Fn(&[u8]) -> bool) {
+        let mut writer = Writer::resume(&mut self.copier.pending, self.copier.place);
+        let pushed = self.copier.entries.push(event, form, wanted, &mut writer);
+        self.copier.place = writer.place();
+        if pushed.is_err() {
+            self.fail(SpliceError::Malformed);
+        }
+    }
+
+    fn annotations(&mut self, event: Event<'_>) {
+        let shared = |key: &[u8]| Annotation::parse(key).is_shared();
+        match (self.part, event) {
+            (_, Event::Null) => {}
+            (Part::ReplicaSetMetadata | Part::Annotations, Event::ObjectStart) => {
+                self.copier.seen.annotations = true;
+                self.write(|writer| writer.key("annotations").object());
+            }
+            (Part::ReplicaSetMetadata | Part::Annotations, Event::ObjectEnd) => {
+                self.own_annotations();
+                self.write(|writer| writer.end_object());
+            }
+            (Part::ReplicaSetMetadata | Part::Annotations, _) => {
+                self.entries(event, Form::Member, shared);
+            }
+            (_, Event::ObjectStart) => self.copier.seen.annotations = true,
+            (_, Event::ObjectEnd) => {}
+            (Part::RollbackTarget, _) => {
+                let goes =
+                    |key: &[u8]| shared(key) || Annotation::parse(key) == Annotation::RollbackTo;
+                self.entries(event, Form::Remove, goes);
+            }
+            (Part::RollbackSource, _) => self.entries(event, Form::Add, shared),
+            _ => {}
+        }
+    }
+
+    /// Labels with the hash label in them, instead of one they may have. A `null` is replaced.
+    fn labels(&mut self, event: Event<'_>) {
+        match event {
+            Event::ObjectStart => self.write(|writer| writer.object()),
+            Event::ObjectEnd => {
+                self.hash_label();
+                self.write(|writer| writer.end_object());
+            }
+            Event::Null => {
+                self.write(|writer| writer.object());
+                self.hash_label();
+                self.write(|writer| writer.end_object());
+            }
+            _ => self.entries(event, Form::Member, |key| key != POD_TEMPLATE_HASH.as_bytes()),
+        }
+    }
+
+    fn template_labels(&mut self, event: Event<'_>) {
+        let seen = &mut self.copier.seen;
+        seen.any_label |= matches!(event, Event::Key(_));
+        match self.part {
+            Part::ReplicaSetMetadata => {
+                if !seen.template_labels {
+                    self.write(|writer| writer.key("labels"));
+                }
+                self.copier.seen.template_labels = true;
+                self.labels(event);
+            }
+            Part::ReplicaSetSpec | Part::RollbackSource => {
+                seen.template_labels = true;
+                self.copier.is_handled = true;
+                self.labels(event);
+            }
+            Part::PodMetadata => self.member("labels", event),
+            _ => {}
+        }
+    }
+
+    /// Copies a member of the template's metadata into that of a pod. `null` is absence.
+    fn member(&mut self, name: &str, event: Event<'_>) {
+        if self.copier.open == 0 {
+            match event {
+                Event::ObjectStart | Event::ArrayStart => self.write(|writer| writer.key(name)),
+                Event::Null => return,
+                _ => return self.fail(SpliceError::Malformed),
+            }
+        }
+        self.copy(event);
+    }
+
+    /// Copies an event of an object that streams; tells whether the object is over with it.
+    /// Anything but an object is left out, which whoever needs it will notice.
+    fn copy_object(&mut self, event: Event<'_>) -> bool {
+        if self.copier.open == 0 && event != Event::ObjectStart {
+            return false;
+        }
+        self.copy(event)
+    }
+
+    /// Copies an event; tells whether a value that streams is over with it.
+    fn copy(&mut self, event: Event<'_>) -> bool {
+        match event {
+            Event::ObjectStart | Event::ArrayStart => self.copier.open += 1,
+            Event::ObjectEnd | Event::ArrayEnd => {
+                self.copier.open = self.copier.open.saturating_sub(1);
+            }
+            _ => {}
+        }
+        self.write(|writer| writer.event(event));
+        self.copier.open == 0 && event.ends_value()
+    }
+
+    fn template_spec(&mut self, event: Event<'_>) {
+        let seen = self.copier.seen;
+        match self.part {
+            Part::PodMetadata if !seen.template_metadata => {
+                self.copier.seen.template_spec_missed = true;
+            }
+            Part::PodMetadata | Part::PodSpec => {
+                if self.copier.open == 0 && event == Event::ObjectStart {
+                    if self.part == Part::PodMetadata {
+                        self.write(|writer| writer.end_object());
+                    }
+                    self.write(|writer| writer.key("spec"));
+                }
+                self.copier.seen.template_spec |= self.copy_object(event);
+            }
+            _ => {}
+        }
+    }
+
+    /// All events of the template, after who knows its parts has had them.
+    fn template(&mut self, event: Event<'_>) {
+        self.copier.template.push(event);
+        let is_handled = core::mem::take(&mut self.copier.is_handled);
+        let is_copied = matches!(self.part, Part::ReplicaSetSpec | Part::RollbackSource);
+        if is_copied && !is_handled && self.copy_object(event) {
+            self.copier.seen.template = true;
+            if self.part == Part::RollbackSource {
+                self.write(|writer| writer.end_object());
+            }
+        }
+    }
+
+    fn selector(&mut self, event: Event<'_>) {
+        let is_handled = core::mem::take(&mut self.copier.is_handled);
+        if self.part == Part::ReplicaSetSpec && !is_handled && self.copy_object(event) {
+            self.copier.seen.selector = true;
+        }
+    }
+}
+
+impl Record for Pass<'_> {
+    fn keep(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault> {
+        let text = value.text()?;
+        let target = match (&self.splice.make, self.part) {
+            (Make::Rollback { target_uid, target_version, .. }, Part::RollbackTarget) => {
+                Some((*target_uid, *target_version))
+            }
+            _ => None,
+        };
+        match field {
+            Field::Uid => {
+                let uid = target.map_or(self.splice.uid, |(uid, _)| uid);
+                self.expect(Uid::parse(text) == Some(uid));
+                self.copier.seen.uid = true;
+            }
+            Field::ResourceVersion => {
+                let right = target.is_none_or(|(_, version)| {
+                    crate::wire::ResourceVersion::parse(text) == Some(version)
+                });
+                self.expect(right);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn stream(&mut self, field: Field, event: Event<'_>) -> Result<Step, Fault> {
+        match field {
+            Field::Annotations => self.annotations(event),
+            Field::MatchLabels if self.part == Part::ReplicaSetSpec => {
+                self.copier.seen.match_labels = true;
+                self.copier.is_handled = true;
+                self.labels(event);
+            }
+            Field::Selector => self.selector(event),
+            Field::TemplateLabels => self.template_labels(event),
+            Field::TemplateAnnotations if self.part == Part::PodMetadata => {
+                self.member("annotations", event);
+            }
+            Field::TemplateFinalizers if self.part == Part::PodMetadata => {
+                self.member("finalizers", event);
+            }
+            Field::TemplateSpec => self.template_spec(event),
+            // `null` in place of the metadata.
+            Field::TemplateMetadata if self.part == Part::ReplicaSetSpec => {
+                self.copier.seen.template_metadata = true;
+                self.copier.is_handled = true;
+                self.write(|writer| writer.object().key("labels"));
+                self.labels(event);
+                self.write(|writer| writer.end_object());
+            }
+            Field::Template => self.template(event),
+            _ => {}
+        }
+        Ok(Step::Next)
+    }
+
+    fn begin(&mut self, field: Field) {
+        match (self.part, field) {
+            (Part::ReplicaSetSpec, Field::Selector) => {
+                self.write(|writer| writer.key("selector"));
+            }
+            (Part::ReplicaSetSpec, Field::Template) => {
+                self.write(|writer| writer.key("template"));
+            }
+            (Part::RollbackSource, Field::Template) => self.write(|writer| {
+                writer.object().key("op").string("replace").key("path").string("/spec/template");
+                writer.key("value")
+            }),
+            (Part::ReplicaSetSpec, Field::TemplateMetadata) => {
+                self.copier.seen.template_metadata = true;
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, field: Field) -> Step {
+        let seen = self.copier.seen;
+        match (self.part, field) {
+            (Part::ReplicaSetSpec, Field::Selector) if !seen.match_labels => {
+                self.write(|writer| writer.key("matchLabels"));
+                self.labels(Event::Null);
+            }
+            (Part::ReplicaSetSpec, Field::TemplateMetadata) if !seen.template_labels => {
+                self.write(|writer| writer.key("labels"));
+                self.labels(Event::Null);
+            }
+            (Part::ReplicaSetSpec, Field::Template) if !seen.template_metadata => {
+                self.write(|writer| writer.key("metadata").object().key("labels"));
+                self.labels(Event::Null);
+                self.write(|writer| writer.end_object());
+            }
+            (Part::PodMetadata, Field::TemplateMetadata) => {
+                self.copier.seen.template_metadata = true;
+            }
+            _ => {}
+        }
+        Step::Next
+    }
+}

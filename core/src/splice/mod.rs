@@ -1,0 +1,280 @@
+//! Bodies made of other objects while those stream by, in constant memory.
+//!
+//! A template is never in memory. To create a ReplicaSet, a pod, or a patch that takes over
+//! annotations or a template, the source object is read again and its parts are copied into the
+//! new body as they come, with what is ours before, between and after them. On the way uid and
+//! template are checked; the last bytes of the body are only released when all was as expected,
+//! so a body that is complete is right.
+//!
+//! Members may come in any order. Where the order of the source is not that of the body (a
+//! ReplicaSet has the labels of its template outside and inside of it), the source is read once
+//! more: [`Splicer::source`] says what to read next, until there is nothing left.
+
+mod copy;
+mod entry;
+mod text;
+
+use crate::json::{Event, Place, Tokenizer, Window, Writer};
+use crate::manager::{Make, Splice, Target};
+use crate::wire::Projector;
+use copy::{Copier, SOURCE};
+use core::fmt;
+
+/// Why a body cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum SpliceError {
+    /// The source is not the object that the decision was about: its uid, version or template is
+    /// another.
+    Changed,
+    /// The source is no such object at all, or lacks what has to be copied.
+    Malformed,
+    /// The source is nested more deeply than can be followed.
+    TooLarge,
+}
+
+impl fmt::Display for SpliceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Changed => "the source object has changed meanwhile",
+            Self::Malformed => "the source object lacks what has to be copied from it",
+            Self::TooLarge => "the source object is nested too deeply",
+        })
+    }
+}
+
+impl core::error::Error for SpliceError {}
+
+/// What is being written: text of ours, or what is copied from one reading of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Text(Text),
+    Copy(Part),
+    Done,
+}
+
+/// A piece of text between what is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Text {
+    ReplicaSetHead,
+    ReplicaSetSpec,
+    ReplicaSetTail,
+    PodHead,
+    PodSpec,
+    PodTail,
+    AnnotationsHead,
+    AnnotationsTail,
+    RollbackHead,
+    RollbackTail,
+}
+
+/// What is copied in one reading of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// Annotations, and the labels of the template.
+    ReplicaSetMetadata,
+    /// Selector and template.
+    ReplicaSetSpec,
+    /// Metadata of the template, and its spec if that comes later.
+    PodMetadata,
+    /// The spec of the template.
+    PodSpec,
+    Annotations,
+    /// Removal of the Deployment's annotations.
+    RollbackTarget,
+    /// Annotations and template of the ReplicaSet.
+    RollbackSource,
+}
+
+/// Makes one body.
+pub struct Splicer {
+    splice: Splice,
+    stage: Stage,
+    /// Bytes of the current text that are out already, and where the writer was before it.
+    text_done: usize,
+    tokenizer: Tokenizer,
+    projector: Projector,
+    copier: Copier,
+    failed: Option<SpliceError>,
+}
+
+/// How much of the source is read before the output is looked after. What 32 bytes become fits
+/// the buffer of the copier whatever they are.
+const STRIDE: usize = 32;
+
+impl Splicer {
+    /// A splicer before the first byte.
+    pub fn new(splice: &Splice) -> Self {
+        let head = match splice.make {
+            Make::ReplicaSet { .. } => Text::ReplicaSetHead,
+            Make::Pod { .. } => Text::PodHead,
+            Make::Annotations { .. } => Text::AnnotationsHead,
+            Make::Rollback { .. } => Text::RollbackHead,
+        };
+        Self {
+            splice: splice.clone(),
+            stage: Stage::Text(head),
+            text_done: 0,
+            tokenizer: Tokenizer::new(),
+            projector: Projector::new(),
+            copier: Copier::new(),
+            failed: None,
+        }
+    }
+
+    /// The object to GET next, from its first byte; `None` when all has been read.
+    pub fn source(&self) -> Option<&Target> {
+        let part = match self.stage {
+            Stage::Copy(part) => part,
+            Stage::Text(text) => text.followed_by()?,
+            Stage::Done => return None,
+        };
+        match (&self.splice.make, part) {
+            (Make::Rollback { target, .. }, Part::RollbackTarget) => Some(target),
+            _ => Some(&self.splice.source),
+        }
+    }
+
+    /// Takes bytes from the front of `source` and writes to `out`; returns how many bytes it
+    /// wrote. To be repeated until `source` is empty. `out` may be of any size.
+    pub fn push(&mut self, source: &mut &[u8], out: &mut [u8]) -> Result<usize, SpliceError> {
+        self.check()?;
+        let mut written = 0;
+        loop {
+            let room = out.get_mut(written..).unwrap_or_default();
+            written += match self.stage {
+                Stage::Text(text) => self.write_text(text, room),
+                Stage::Copy(_) | Stage::Done => self.copier.take(room),
+            };
+            let ready = matches!(self.stage, Stage::Copy(_)) && self.copier.is_drained();
+            if source.is_empty() || (!ready && written == out.len()) {
+                return Ok(written);
+            }
+            if ready {
+                let (next, rest) = source.split_at_checked(STRIDE).unwrap_or((source, b""));
+                self.feed(next)?;
+                *source = rest;
+            } else if self.stage == Stage::Done {
+                return Err(self.fail(SpliceError::Malformed));
+            }
+        }
+    }
+
+    /// The answer with the source is complete: checks that it was the right object.
+    pub fn end_of_source(&mut self) -> Result<(), SpliceError> {
+        self.check()?;
+        let Stage::Copy(part) = self.stage else {
+            return Err(self.fail(SpliceError::Malformed));
+        };
+        if !self.tokenizer.is_done() {
+            return Err(self.fail(SpliceError::Malformed));
+        }
+        let next = match self.copier.finish(&self.splice, part) {
+            Ok(next) => next,
+            Err(error) => return Err(self.fail(error)),
+        };
+        self.text_done = 0;
+        match next {
+            Stage::Copy(part) => self.start_copy(Some(part), self.copier.place()),
+            _ => self.stage = next,
+        }
+        Ok(())
+    }
+
+    /// Writes what comes after the last source; `None` when the body is complete. To be repeated
+    /// until then.
+    pub fn finish(&mut self, out: &mut [u8]) -> Result<Option<usize>, SpliceError> {
+        self.check()?;
+        if self.source().is_some() {
+            return Err(self.fail(SpliceError::Malformed));
+        }
+        let mut written = self.copier.take(out);
+        if self.copier.is_drained()
+            && let Stage::Text(text) = self.stage
+        {
+            written += self.write_text(text, out.get_mut(written..).unwrap_or_default());
+        }
+        let complete = written == 0 && self.stage == Stage::Done && self.copier.is_drained();
+        Ok(if complete { None } else { Some(written) })
+    }
+
+    fn check(&self) -> Result<(), SpliceError> {
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    /// After an error nothing more comes out, whatever is called.
+    fn fail(&mut self, error: SpliceError) -> SpliceError {
+        *self.failed.get_or_insert(error)
+    }
+
+    fn feed(&mut self, mut bytes: &[u8]) -> Result<(), SpliceError> {
+        let Stage::Copy(part) = self.stage else { return Ok(()) };
+        let Self { splice, tokenizer, projector, copier, .. } = self;
+        let mut pass = copier.pass(splice, part);
+        let mut result = Ok(());
+        while !bytes.is_empty() && result.is_ok() {
+            let handler = &mut |event: Event<'_>| projector.push(event, &mut pass);
+            match tokenizer.feed(bytes, handler) {
+                Ok(read) => bytes = bytes.get(read..).unwrap_or_default(),
+                Err(error) => result = Err(error.into()),
+            }
+        }
+        if let Some(error) = self.copier.error() {
+            result = Err(error);
+        }
+        if self.projector.take_fault().is_some() {
+            result = result.and(Err(SpliceError::Malformed));
+        }
+        result.map_err(|error| self.fail(error))
+    }
+
+    /// Writes as much as fits of a text of ours, after what was copied before it.
+    fn write_text(&mut self, text: Text, out: &mut [u8]) -> usize {
+        let before = self.copier.take(out);
+        if !self.copier.is_drained() {
+            return before;
+        }
+        let room = out.get_mut(before..).unwrap_or_default();
+        let mut window = Window::new(room, self.text_done);
+        let place = text.write(&self.splice, Writer::resume(&mut window, self.copier.place()));
+        let (written, complete) = (window.written(), window.is_complete());
+        self.text_done += written;
+        if complete {
+            self.start_copy(text.followed_by(), place);
+        }
+        before + written
+    }
+
+    fn start_copy(&mut self, part: Option<Part>, place: Place) {
+        self.copier.start(place);
+        self.tokenizer = Tokenizer::new();
+        self.projector.start(&SOURCE);
+        self.stage = part.map_or(Stage::Done, Stage::Copy);
+    }
+}
+
+impl Text {
+    /// What is copied after this text.
+    fn followed_by(self) -> Option<Part> {
+        match self {
+            Self::ReplicaSetHead => Some(Part::ReplicaSetMetadata),
+            Self::ReplicaSetSpec => Some(Part::ReplicaSetSpec),
+            Self::PodHead => Some(Part::PodMetadata),
+            Self::PodSpec => Some(Part::PodSpec),
+            Self::AnnotationsHead => Some(Part::Annotations),
+            Self::RollbackHead => Some(Part::RollbackTarget),
+            Self::ReplicaSetTail | Self::PodTail | Self::AnnotationsTail | Self::RollbackTail => {
+                None
+            }
+        }
+    }
+}
+
+impl From<crate::json::Error> for SpliceError {
+    fn from(error: crate::json::Error) -> Self {
+        match error.reason {
+            crate::json::Reason::TooDeep => Self::TooLarge,
+            _ => Self::Malformed,
+        }
+    }
+}

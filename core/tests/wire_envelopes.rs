@@ -1,0 +1,258 @@
+//! Lists and watches: pages, every type of event, and what happens to those that are broken.
+
+use picokube_core::wire::{
+    Change, Deployment, ListDecoder, ListEvent, Pod, Reason, ReplicaSet, WatchDecoder, WatchEvent,
+};
+use serde_json::{Value, json};
+
+const POD: &str = include_str!("data/pod.json");
+const STATUS: &str = include_str!("data/status.json");
+
+/// What a list gives, as short texts.
+fn list(text: &str, chunk: usize) -> Vec<String> {
+    let mut decoder = Box::new(ListDecoder::<Pod>::new());
+    let events = list_with(&mut decoder, text, chunk);
+    assert!(decoder.is_done());
+    events
+}
+
+fn list_with(decoder: &mut ListDecoder<Pod>, text: &str, chunk: usize) -> Vec<String> {
+    decoder.reset();
+    let mut events = Vec::new();
+    for mut rest in text.as_bytes().chunks(chunk) {
+        while !rest.is_empty() {
+            let (read, event) = decoder.feed(rest).unwrap();
+            rest = &rest[read..];
+            events.extend(event.map(|event| match event {
+                ListEvent::Item(pod) => format!("{} {}", pod.meta.name, pod.restarts),
+                ListEvent::Faulty(fault) => fault.to_string(),
+                ListEvent::End(meta) => format!(
+                    "end at {}, continue {:?}, remaining {:?}",
+                    meta.resource_version, meta.continue_token, meta.remaining
+                ),
+                ListEvent::FaultyEnd(fault) => format!("end: {fault}"),
+                ListEvent::Status(status) => format!("{} {:?}", status.code, status.reason),
+            }));
+        }
+    }
+    events
+}
+
+/// What a watch gives, as short texts.
+fn watch(text: &str, chunk: usize) -> Vec<String> {
+    let mut decoder = Box::new(WatchDecoder::<Pod>::new());
+    let mut events = Vec::new();
+    for mut rest in text.as_bytes().chunks(chunk) {
+        while !rest.is_empty() {
+            let (read, event) = decoder.feed(rest).unwrap();
+            rest = &rest[read..];
+            events.extend(event.map(|event| match event {
+                WatchEvent::Added(pod) => format!("added {}", pod.meta.name),
+                WatchEvent::Modified(pod) => format!("modified {}", pod.meta.name),
+                WatchEvent::Deleted(pod) => format!("deleted {}", pod.meta.name),
+                WatchEvent::Bookmark { resource_version, ends_initial_events } => {
+                    format!("bookmark {resource_version} {ends_initial_events}")
+                }
+                WatchEvent::Error(status) => format!("error {} {:?}", status.code, status.reason),
+                WatchEvent::Faulty(change, fault) => format!("{change:?} {fault}"),
+                WatchEvent::Unknown => "unknown".to_owned(),
+            }));
+        }
+    }
+    assert!(decoder.is_between_events());
+    events
+}
+
+fn pod(name: &str) -> Value {
+    let mut pod: Value = serde_json::from_str(POD).unwrap();
+    pod["metadata"]["name"] = json!(name);
+    pod
+}
+
+fn frame(kind: &str, object: &Value) -> String {
+    format!("{}\n", json!({"type": kind, "object": object}))
+}
+
+#[test]
+fn a_list_gives_its_items_and_then_its_version() {
+    let token = "t".repeat(520);
+    let page = json!({
+        "kind": "PodList", "apiVersion": "v1",
+        "metadata": {"resourceVersion": "77", "continue": token, "remainingItemCount": 12},
+        "items": [pod("a"), pod("b"), pod("c")],
+    });
+    let expected = [
+        "a 2".to_owned(),
+        "b 2".to_owned(),
+        "c 2".to_owned(),
+        format!("end at 77, continue {token:?}, remaining Some(12)"),
+    ];
+    for chunk in [1, 2, 7, 64, 1460, 100_000] {
+        assert_eq!(list(&page.to_string(), chunk), expected, "in chunks of {chunk}");
+    }
+    // The same with the items first.
+    let items = page["items"].to_string();
+    let meta = page["metadata"].to_string();
+    let turned = format!("{{\"items\":{items},\"metadata\":{meta},\"kind\":\"PodList\"}}\n");
+    assert_eq!(list(&turned, 1000), expected);
+}
+
+#[test]
+fn an_empty_list_is_a_list() {
+    for items in [json!([]), Value::Null] {
+        let page = json!({"metadata": {"resourceVersion": "5"}, "items": items});
+        assert_eq!(list(&page.to_string(), 9), ["end at 5, continue \"\", remaining None"]);
+    }
+}
+
+#[test]
+fn a_broken_item_does_not_hide_the_others() {
+    let mut broken = pod("b");
+    broken["spec"]["nodeName"] = json!(5);
+    let page =
+        json!({"metadata": {"resourceVersion": "5"}, "items": [pod("a"), broken, pod("c"), 7]});
+    assert_eq!(
+        list(&page.to_string(), 100),
+        [
+            "a 2",
+            "Pod shop/b: spec.nodeName: has the wrong type",
+            "c 2",
+            "end: items[]: has the wrong type",
+        ]
+    );
+}
+
+#[test]
+fn an_item_that_is_no_object_does_not_harm_the_next() {
+    let page = json!({"metadata": {"resourceVersion": "5"}, "items": [7, pod("a")]});
+    assert_eq!(list(&page.to_string(), 100), ["a 2", "end: items[]: has the wrong type"]);
+}
+
+#[test]
+fn a_list_that_fails_is_a_status() {
+    let gone = r#"{"kind":"Status","apiVersion":"v1","metadata":{"continue":"again"},"status":"Failure",
+        "message":"The provided continue parameter is too old","reason":"Expired","code":410}"#;
+    assert_eq!(list(gone, 8), ["410 Expired"]);
+    assert_eq!(list(STATUS, 8), ["403 Forbidden"]);
+}
+
+#[test]
+fn metadata_that_cannot_be_used_is_told() {
+    let metadata = json!({"resourceVersion": "5", "continue": "t".repeat(5_000)});
+    let long = json!({"metadata": metadata, "items": [pod("a")]});
+    assert_eq!(list(&long.to_string(), 100), ["a 2", "end: metadata.continue: is too long"]);
+    let none = json!({"items": [], "metadata": {}});
+    assert_eq!(list(&none.to_string(), 100), ["end: metadata.resourceVersion: is missing"]);
+    let bad = json!({"items": [], "metadata": {"resourceVersion": "x"}});
+    assert_eq!(list(&bad.to_string(), 100), ["end: metadata.resourceVersion: is malformed"]);
+}
+
+#[test]
+fn a_decoder_reads_page_after_page() {
+    let mut decoder = Box::new(ListDecoder::<Pod>::new());
+    for name in ["a", "b"] {
+        let page =
+            json!({"metadata": {"resourceVersion": "5", "continue": name}, "items": [pod(name)]});
+        let end = format!("end at 5, continue {name:?}, remaining None");
+        assert_eq!(list_with(&mut decoder, &page.to_string(), 50), [format!("{name} 2"), end]);
+    }
+}
+
+#[test]
+fn a_watch_gives_events_of_every_type() {
+    let bookmark = json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"resourceVersion": "99",
+        "creationTimestamp": null}, "spec": {"containers": null}, "status": {}});
+    let mut last = bookmark.clone();
+    last["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+    let gone = json!({"kind": "Status", "code": 410, "reason": "Expired", "message": "too old",
+        "metadata": {}, "status": "Failure"});
+    let stream = [
+        frame("ADDED", &pod("a")),
+        frame("MODIFIED", &pod("b")),
+        frame("BOOKMARK", &bookmark),
+        frame("DELETED", &pod("c")),
+        frame("BOOKMARK", &last),
+        frame("RENAMED", &pod("d")),
+        frame("ADDED", &pod("e")).trim_end().to_owned(),
+        frame("ERROR", &gone),
+    ]
+    .concat();
+    let expected = [
+        "added a",
+        "modified b",
+        "bookmark 99 false",
+        "deleted c",
+        "bookmark 99 true",
+        "unknown",
+        "added e",
+        "error 410 Expired",
+    ];
+    for chunk in [1, 2, 3, 8, 100, 1460, 1_000_000] {
+        assert_eq!(watch(&stream, chunk), expected, "in chunks of {chunk}");
+    }
+}
+
+#[test]
+fn the_object_may_come_before_the_type() {
+    let stream = format!("{{\"object\":{},\"type\":\"DELETED\"}}", pod("a"));
+    assert_eq!(watch(&stream, 77), ["deleted a"]);
+    let status = STATUS.trim();
+    let stream = format!(
+        "{{\"object\":{status},\"type\":\"ERROR\"}}\n{{\"object\":{},\"type\":\"ADDED\"}}",
+        pod("a")
+    );
+    assert_eq!(watch(&stream, 77), ["error 403 Forbidden", "added a"]);
+}
+
+#[test]
+fn a_broken_object_does_not_end_the_watch() {
+    let mut broken = pod("b");
+    broken["metadata"]["uid"] = json!("?");
+    let stream =
+        [frame("ADDED", &pod("a")), frame("MODIFIED", &broken), frame("ADDED", &pod("c"))].concat();
+    assert_eq!(
+        watch(&stream, 333),
+        ["added a", "Modified Pod shop/b: metadata.uid: is malformed", "added c"]
+    );
+    let stream = [frame("BOOKMARK", &json!({"metadata": {}})), frame("ADDED", &pod("c"))].concat();
+    assert_eq!(watch(&stream, 333), ["Bookmark Pod /: metadata.name: is missing", "added c"]);
+    let stream = [frame("ADDED", &json!(7)), "{}\n".to_owned(), frame("ADDED", &pod("c"))].concat();
+    assert_eq!(
+        watch(&stream, 333),
+        ["Added Pod /: object: has the wrong type", "unknown", "added c"]
+    );
+}
+
+#[test]
+fn a_watch_that_is_cut_off_or_garbled_says_so() {
+    let mut decoder = Box::new(WatchDecoder::<Deployment>::new());
+    assert!(decoder.is_between_events());
+    let (read, event) = decoder.feed(b"{\"type\":\"ADDED\",\"obj").unwrap();
+    assert!(read == 20 && event.is_none() && !decoder.is_between_events());
+    decoder.reset();
+    assert!(decoder.is_between_events());
+    let error = decoder.feed(b"<html>").err().unwrap();
+    assert_eq!(error.to_string(), "invalid JSON at byte 0: expected a value");
+}
+
+#[test]
+fn bookmarks_are_read_for_every_kind() {
+    let text = frame(
+        "BOOKMARK",
+        &json!({"kind": "X", "metadata": {"resourceVersion": "7",
+        "annotations": {"k8s.io/initial-events-end": "true"}}}),
+    );
+    let mut deployments = Box::new(WatchDecoder::<Deployment>::new());
+    let mut replica_sets = Box::new(WatchDecoder::<ReplicaSet>::new());
+    let (_, event) = deployments.feed(text.as_bytes()).unwrap();
+    assert!(matches!(event, Some(WatchEvent::Bookmark { ends_initial_events: true, .. })));
+    let (_, event) = replica_sets.feed(text.as_bytes()).unwrap();
+    assert!(matches!(event, Some(WatchEvent::Bookmark { ends_initial_events: true, .. })));
+}
+
+#[test]
+fn reasons_and_changes_have_names() {
+    assert_eq!(Reason::parse("Gone"), Reason::Gone);
+    assert_eq!(Reason::parse("SomethingNew"), Reason::Unknown);
+    assert_ne!(Change::Added, Change::Deleted);
+}
