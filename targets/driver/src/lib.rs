@@ -3,21 +3,25 @@
 //! Nothing here knows a board, a chip or an executor. The network is anything that implements
 //! [`embedded_nal_async::TcpConnect`]; time is [`embassy_time`], which runs on chips and on a PC.
 //!
-//! Read these two first:
+//! Read these first:
 //! - [`Connection`]: one HTTP/1.1 connection that is opened when needed, kept alive, bounded in
 //!   memory and time, and opened again, with back-off, after it broke.
 //! - [`follow()`]: an endless response (a watch) on a connection of its own, opened again whenever
 //!   it ends.
+//! - [`runtime`]: a manager of the core's, with its watches and requests carried out over such
+//!   connections.
 //!
 //! Firmware on `embassy-net` gets its [`TcpConnect`](embedded_nal_async::TcpConnect) from
 //! `sockets` (feature `embassy-net`).
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod bell;
 mod connection;
 mod error;
 mod follow;
 mod random;
+pub mod runtime;
 #[cfg(feature = "embassy-net")]
 pub mod sockets;
 

@@ -1,0 +1,75 @@
+//! Running a [`Manager`]: one connection per watched kind, a few for requests.
+//!
+//! Whoever has an executor makes a [`Runtime`] and runs, each as a task or joined into one,
+//! [`Runtime::watch`] for every [`Kind`] and [`Runtime::serve`] as often as requests may be under
+//! way at once. All of them share the manager and wake each other; none of them ever ends.
+
+mod document;
+mod serve;
+mod splice;
+mod tank;
+mod watch;
+
+use core::cell::RefCell;
+
+use embassy_futures::select::select;
+use embassy_time::{Instant, Timer};
+use picokube_core::manager::Manager;
+use picokube_core::time::{Instant as CoreInstant, Timestamp};
+
+use crate::Head;
+use crate::bell::Bell;
+use crate::random::Random;
+
+pub use serve::Lane;
+pub use tank::Tank;
+
+/// A manager and those who carry out its wishes.
+pub struct Runtime<'m> {
+    manager: RefCell<Manager<'m>>,
+    random: RefCell<Random>,
+    bell: Bell,
+}
+
+impl<'m> Runtime<'m> {
+    /// A runtime of `manager`. `seed` sets its jitter.
+    pub fn new(manager: Manager<'m>, seed: u32) -> Self {
+        let random = RefCell::new(Random::new(seed));
+        Self { manager: RefCell::new(manager), random, bell: Bell::new() }
+    }
+
+    /// Looks at the manager, for health and metrics.
+    pub fn inspect<T>(&self, look: impl FnOnce(&Manager<'m>) -> T) -> T {
+        look(&self.manager.borrow())
+    }
+
+    /// Acts on the manager now.
+    fn with<T>(&self, act: impl FnOnce(&mut Manager<'m>, CoreInstant, u32) -> T) -> T {
+        let random = self.random.borrow_mut().next();
+        act(&mut self.manager.borrow_mut(), now(), random)
+    }
+
+    /// Waits until the manager may want something that it did not want when the bell had rung
+    /// `before` times.
+    async fn until_something_happens(&self, before: u32) {
+        let at = self.manager.borrow().poll_at();
+        match at.map(|at| Instant::from_micros(at.as_micros())) {
+            // A time that has passed is somebody else's business, who will ring when done.
+            Some(at) if at > Instant::now() => {
+                select(self.bell.wait(before), Timer::at(at)).await;
+            }
+            _ => self.bell.wait(before).await,
+        }
+    }
+
+    /// Every answer of the server tells the time.
+    fn note_date(&self, head: &Head<'_>) {
+        if let Some(date) = head.date.and_then(|text| Timestamp::parse_http_date(text.as_bytes())) {
+            self.with(|manager, now, _| manager.set_date(now, date));
+        }
+    }
+}
+
+fn now() -> CoreInstant {
+    CoreInstant::from_micros(Instant::now().as_micros())
+}

@@ -1,0 +1,141 @@
+//! A connection for the manager's requests.
+
+use core::ops::ControlFlow;
+use core::pin::pin;
+
+use embassy_futures::select::{Either, select};
+use embedded_nal_async::TcpConnect;
+use picokube_core::manager::{self, Body, Failure, Splice, Ticket};
+use reqwless::request::RequestBody;
+
+use super::document::Document;
+use super::tank::{FromTank, Ready, Tank};
+use super::{Runtime, now};
+use crate::{Connection, Error, Head, Method, Receiver, Request};
+
+/// What serves one request at a time.
+pub struct Lane<'a, N: TcpConnect + 'a> {
+    /// Where requests are sent.
+    pub requests: Connection<'a, N>,
+    /// Where the sources of spliced bodies are read.
+    pub sources: Connection<'a, N>,
+    /// Where spliced bodies wait.
+    pub tank: Tank<'a>,
+}
+
+impl Runtime<'_> {
+    /// Carries out the manager's requests, one after the other, for ever.
+    pub async fn serve<'a, N: TcpConnect + 'a>(&self, mut lane: Lane<'a, N>) -> ! {
+        loop {
+            let before = self.bell.rung();
+            match self.with(|manager, now, random| manager.poll(now, random)) {
+                Some(request) => {
+                    let end = self.carry_out(&request, &mut lane).await;
+                    let mut manager = self.manager.borrow_mut();
+                    manager.response_end(request.ticket, now(), end);
+                    drop(manager);
+                    self.bell.ring();
+                }
+                None => self.until_something_happens(before).await,
+            }
+        }
+    }
+
+    async fn carry_out<'a, N: TcpConnect + 'a>(
+        &self,
+        request: &manager::Request,
+        lane: &mut Lane<'a, N>,
+    ) -> Result<(), Failure> {
+        match &request.body {
+            Body::Empty => self.send(request, &[][..], &mut lane.requests).await,
+            Body::Document => {
+                let document = Document::new(self, request.ticket).ok_or(Failure::NotSent)?;
+                self.send(request, document, &mut lane.requests).await
+            }
+            Body::Splice(splice) => self.send_spliced(request, splice, lane).await,
+        }
+    }
+
+    async fn send<'a, N: TcpConnect + 'a>(
+        &self,
+        request: &manager::Request,
+        body: impl RequestBody + Copy,
+        connection: &mut Connection<'a, N>,
+    ) -> Result<(), Failure> {
+        let content_type = [("Content-Type", request.content_type.name())];
+        let has_body = body.len() != Some(0);
+        let http = Request {
+            method: method(request.method),
+            target: &request.target,
+            headers: if has_body { &content_type } else { &[] },
+            body,
+        };
+        let mut answer = Answer { runtime: self, ticket: request.ticket };
+        connection.exchange(&http, &mut answer).await.map_err(failure)
+    }
+
+    /// Makes the body and sends it, at the same time if it does not fit the tank.
+    async fn send_spliced<'a, N: TcpConnect + 'a>(
+        &self,
+        request: &manager::Request,
+        splice: &Splice,
+        lane: &mut Lane<'a, N>,
+    ) -> Result<(), Failure> {
+        let Lane { requests, sources, tank } = lane;
+        if let Some(len) = tank.has(splice) {
+            return self.send(request, FromTank::new(tank, Some(len)), requests).await;
+        }
+        tank.begin();
+        let making = pin!(super::splice::make(splice, sources, tank));
+        let mut sending = pin!(async {
+            let len = match tank.ready().await {
+                Ready::Whole(len) => Some(len),
+                Ready::InPieces => None,
+                Ready::No => return Err(Failure::NotSent),
+            };
+            self.send(request, FromTank::new(tank, len), requests).await
+        });
+        match select(making, sending.as_mut()).await {
+            Either::First(Ok(())) => sending.await,
+            // A request that has begun is given up with its connection, unfinished.
+            Either::First(Err(failure)) => Err(failure),
+            Either::Second(end) => end,
+        }
+    }
+}
+
+/// Hands the answer to the manager.
+struct Answer<'r, 'm> {
+    runtime: &'r Runtime<'m>,
+    ticket: Ticket,
+}
+
+impl Receiver for Answer<'_, '_> {
+    fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
+        self.runtime.note_date(head);
+        let Head { status, retry_after, .. } = *head;
+        self.runtime.with(|manager, now, _| {
+            manager.response_head(self.ticket, now, status, retry_after);
+        });
+        ControlFlow::Continue(())
+    }
+
+    async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        self.runtime.manager.borrow_mut().response_body(self.ticket, bytes);
+        ControlFlow::Continue(())
+    }
+}
+
+fn method(method: manager::Method) -> Method {
+    match method {
+        manager::Method::Get => Method::GET,
+        manager::Method::Post => Method::POST,
+        manager::Method::Patch => Method::PATCH,
+        manager::Method::Delete => Method::DELETE,
+    }
+}
+
+/// What a failed exchange means for the request.
+pub(super) fn failure(error: Error) -> Failure {
+    if error.is_before_sending() { Failure::NotSent } else { Failure::Ambiguous }
+}

@@ -1,0 +1,140 @@
+//! The connection of a watched kind.
+
+use core::fmt::Write;
+use core::ops::ControlFlow;
+use core::pin::pin;
+
+use embassy_futures::select::{Either, select};
+use embedded_nal_async::TcpConnect;
+use heapless::String;
+use picokube_core::store::Kind;
+use picokube_core::watch::{Command, Input, RequestId};
+
+use super::Runtime;
+use crate::{Connection, Error, Head, MAX_TARGET, Method, Receiver, Request};
+
+type Target = String<MAX_TARGET>;
+
+impl Runtime<'_> {
+    /// Lists and watches one kind, for ever.
+    ///
+    /// The connection should not back off by itself: the manager knows better when to try again.
+    pub async fn watch<'a, N: TcpConnect + 'a>(
+        &self,
+        kind: Kind,
+        mut connection: Connection<'a, N>,
+    ) -> ! {
+        let mut target = Target::new();
+        let mut next = None;
+        loop {
+            let before = self.bell.rung();
+            let wanted = match next.take() {
+                Some(id) => Wanted::Send(id),
+                None => self.poll_watch(kind, &mut target),
+            };
+            match wanted {
+                Wanted::Send(id) => {
+                    next = self.exchange_watch(kind, id, &mut target, &mut connection).await;
+                    self.bell.ring();
+                }
+                Wanted::Close(_) => {}
+                Wanted::Nothing => self.until_something_happens(before).await,
+            }
+        }
+    }
+
+    /// One request of the watch. Returns the request that the manager wants instead, if it has
+    /// lost interest in this one; its target is then in `target`.
+    async fn exchange_watch<'a, N: TcpConnect + 'a>(
+        &self,
+        kind: Kind,
+        id: RequestId,
+        target: &mut Target,
+        connection: &mut Connection<'a, N>,
+    ) -> Option<RequestId> {
+        let sent = target.clone();
+        let request = Request { method: Method::GET, target: &sent, headers: &[], body: &[][..] };
+        let mut receiver = Feed { runtime: self, kind, id };
+        let exchange = pin!(connection.exchange(&request, &mut receiver));
+        let lost_interest = pin!(self.until_interest_is_lost(kind, id, target));
+        match select(exchange, lost_interest).await {
+            Either::First(how) => {
+                let end = match how {
+                    Ok(()) => Input::End,
+                    Err(Error::Refused) => Input::Refused,
+                    Err(error) if error.is_before_sending() => Input::Unreachable,
+                    Err(_) => Input::Cut,
+                };
+                self.feed(kind, id, end);
+                None
+            }
+            Either::Second(instead) => instead,
+        }
+    }
+
+    async fn until_interest_is_lost(
+        &self,
+        kind: Kind,
+        id: RequestId,
+        target: &mut Target,
+    ) -> Option<RequestId> {
+        loop {
+            let before = self.bell.rung();
+            match self.poll_watch(kind, target) {
+                Wanted::Close(closed) if closed == id => return None,
+                Wanted::Close(_) => {}
+                Wanted::Send(other) => return Some(other),
+                Wanted::Nothing => self.until_something_happens(before).await,
+            }
+        }
+    }
+
+    fn poll_watch(&self, kind: Kind, target: &mut Target) -> Wanted {
+        self.with(|manager, now, random| match manager.poll_watch(kind, now, random) {
+            Some(Command::Send(request)) => {
+                target.clear();
+                // Targets of watches are bounded by the longest selector a user may configure.
+                match write!(target, "{request}") {
+                    Ok(()) => Wanted::Send(request.id()),
+                    Err(_) => Wanted::Nothing,
+                }
+            }
+            Some(Command::Close(id)) => Wanted::Close(id),
+            // The manager has done it already.
+            Some(Command::Resync) | None => Wanted::Nothing,
+        })
+    }
+
+    fn feed(&self, kind: Kind, id: RequestId, input: Input<'_>) {
+        self.with(|manager, now, random| manager.handle_watch(kind, now, random, id, input));
+    }
+}
+
+/// What the manager wants of a watch's connection.
+enum Wanted {
+    Send(RequestId),
+    Close(RequestId),
+    Nothing,
+}
+
+/// Hands a response to the manager.
+struct Feed<'r, 'm> {
+    runtime: &'r Runtime<'m>,
+    kind: Kind,
+    id: RequestId,
+}
+
+impl Receiver for Feed<'_, '_> {
+    fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
+        self.runtime.note_date(head);
+        let Head { status, retry_after, .. } = *head;
+        self.runtime.feed(self.kind, self.id, Input::Head { status, retry_after });
+        ControlFlow::Continue(())
+    }
+
+    async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        self.runtime.feed(self.kind, self.id, Input::Body(bytes));
+        self.runtime.bell.ring();
+        ControlFlow::Continue(())
+    }
+}
