@@ -1,13 +1,15 @@
-//! Flash, RAM and stack of the firmware against `budget.toml`.
+//! Flash, RAM and stack of the firmware, and bytes per cached object, against `budget.toml`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use object::{Object, ObjectSection, ObjectSegment, SectionFlags, SegmentFlags};
 use serde::Deserialize;
 
-use crate::firmware;
+use crate::{firmware, process};
 
 /// Where RAM begins on every Cortex-M.
 const RAM: u64 = 0x2000_0000;
@@ -18,11 +20,17 @@ pub(super) fn check(root: &Path) -> Result<String> {
     let image = firmware::build()?;
     let (flash, ram) = measure(&fs::read(image)?)?;
     let stack = measure_stack()?;
-    let rows = [
-        Row { what: "flash: code and constants", used: flash, limit: budget.firmware.flash },
-        Row { what: "RAM: static", used: ram, limit: budget.firmware.static_ram },
-        Row { what: "RAM: stack, at its deepest", used: stack, limit: budget.firmware.stack },
+    let mut rows = vec![
+        Row::new("flash: code and constants", flash, budget.firmware.flash),
+        Row::new("RAM: static", ram, budget.firmware.static_ram),
+        Row::new("RAM: stack, at its deepest", stack, budget.firmware.stack),
     ];
+    let objects = measure_objects(root)?;
+    for (kind, limit) in &budget.objects {
+        let used = objects.get(kind);
+        let used = used.with_context(|| format!("budget.toml: objects.{kind} is not measured"))?;
+        rows.push(Row::new(&format!("cache: one {kind}"), *used, *limit));
+    }
     judge(&rows)
 }
 
@@ -30,6 +38,8 @@ pub(super) fn check(root: &Path) -> Result<String> {
 #[serde(deny_unknown_fields)]
 struct Budget {
     firmware: FirmwareBudget,
+    /// Per cached object: record, indices and names.
+    objects: BTreeMap<String, u64>,
 }
 
 /// In bytes.
@@ -42,9 +52,15 @@ struct FirmwareBudget {
 }
 
 struct Row {
-    what: &'static str,
+    what: String,
     used: u64,
     limit: u64,
+}
+
+impl Row {
+    fn new(what: &str, used: u64, limit: u64) -> Self {
+        Self { what: what.to_owned(), used, limit }
+    }
 }
 
 /// A table of all rows; an error if one is over its limit.
@@ -79,6 +95,21 @@ fn measure(elf: &[u8]) -> Result<(u64, u64)> {
     Ok((flash, ram))
 }
 
+/// Bytes of each kind of object in a full cache, as core's example measures them.
+fn measure_objects(root: &Path) -> Result<BTreeMap<String, u64>> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root).args(["run", "--quiet", "--package", "picokube-core"]);
+    let printed = process::output(cargo.args(["--example", "bytes_per_object"]))?;
+    Ok(printed.lines().filter_map(object_line).collect())
+}
+
+fn object_line(line: &str) -> Option<(String, u64)> {
+    let field = |name: &str| {
+        line.split(' ').filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name)
+    };
+    Some((field("kind")?.1.to_owned(), field("bytes")?.1.parse().ok()?))
+}
+
 /// The stack's high-water mark over a whole self-test in QEMU.
 fn measure_stack() -> Result<u64> {
     let mut mark = None;
@@ -96,7 +127,7 @@ mod tests {
 
     #[test]
     fn one_byte_too_many_fails() {
-        let row = |used| [Row { what: "flash", used, limit: 1000 }];
+        let row = |used| [Row::new("flash", used, 1000)];
         assert!(judge(&row(1000)).is_ok());
         let error = judge(&row(1001)).expect_err("over budget").to_string();
         assert!(error.contains("1001") && error.contains("OVER BUDGET"), "{error}");
@@ -106,5 +137,11 @@ mod tests {
     fn the_stack_line_is_understood() {
         assert_eq!(high_water_mark("stack high-water mark 6712 of 200000 bytes"), Some(6712));
         assert_eq!(high_water_mark("passed: not_http"), None);
+    }
+
+    #[test]
+    fn the_lines_of_objects_are_understood() {
+        assert_eq!(object_line("kind=pod bytes=93 entry=88"), Some(("pod".to_owned(), 93)));
+        assert_eq!(object_line("kind=pod"), None);
     }
 }
