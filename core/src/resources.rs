@@ -51,7 +51,7 @@ pub const fn texts_for(pods: usize, replica_sets: usize, deployments: usize) -> 
     32 + pods / 8 + 5 * replica_sets + 8 * deployments
 }
 
-/// The memory of the controllers. The [`resources!`](crate::resources) macro names its type.
+/// The memory of the controllers. The [`resources!`](crate::resources!) macro names its type.
 #[derive(Debug)]
 pub struct Resources<
     const PODS: usize,

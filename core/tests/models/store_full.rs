@@ -303,3 +303,58 @@ fn too_many_labels_are_refused_as_a_full_table_is() {
         }
     }
 }
+
+#[test]
+fn groups_are_held_exactly_to_their_capacity() {
+    // Each pod has an owner of its own.
+    for count in 3..=5_u64 {
+        let mut memory = picokube_core::resources::Resources::<8, 1, 1, 4, 60>::new();
+        let mut cache = memory.parts().cache;
+        for number in 0..count {
+            let owner = (OwnerKind::ReplicaSet, format!("rs{number}"), 100 + number);
+            let name = format!("rs{number}-x");
+            let applied = cache.apply_pod(&pod(meta("ns", &name, number, 1, &[], Some(&owner))));
+            match applied {
+                Applied::Changed(_) => assert!(number < 4),
+                Applied::Refused(refusal) => {
+                    assert_eq!((number, refusal.reason), (4, RefusalReason::GroupsFull));
+                }
+                Applied::Foreign | Applied::Older => panic!(),
+            }
+        }
+        // No group is left to remember who is blind: everyone is.
+        assert_eq!(cache.is_everyone_blind(Kind::Pod), count == 5);
+    }
+}
+
+#[test]
+fn objects_at_kubernetes_full_limits_are_cached_and_found() {
+    let mut memory = Box::new(picokube_core::resources::Resources::<2, 2, 2, 20, 400>::new());
+    let mut cache = memory.parts().cache;
+    let namespace = "n".repeat(limits::NAMESPACE);
+    let rs_name = "r".repeat(limits::NAME);
+    // As a server names it: the prefix cut to 248, then five characters.
+    let pod_name = format!("{}abcde", &rs_name[..limits::NAME - 5]);
+    let key = |number: usize| format!("{number:0>253}/{}", "k".repeat(limits::LABEL_VALUE));
+    let value = "v".repeat(limits::LABEL_VALUE);
+    let labels: Vec<(String, String)> =
+        (0..limits::LABELS).map(|number| (key(number), value.clone())).collect();
+    assert_eq!(labels[0].0.len(), limits::LABEL_KEY);
+    let labels: Vec<(&str, &str)> = labels.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let rs = replica_set(meta(&namespace, &rs_name, 1, 1, &labels, None), &labels);
+    let Applied::Changed(rs) = cache.apply_replica_set(&rs) else { panic!() };
+    let owner = (OwnerKind::ReplicaSet, rs_name.clone(), 1);
+    let owned = pod(meta(&namespace, &pod_name, 2, 1, &labels, Some(&owner)));
+    let Applied::Changed(change) = cache.apply_pod(&owned) else { panic!() };
+    assert_eq!(change.new_owner, Owner::Resolved(rs.slot));
+    assert_eq!(cache.pods.find(cache.texts, &namespace, &pod_name), Some(change.slot));
+    let entry = cache.pods.get(change.slot).unwrap();
+    assert_eq!(entry.display_name(cache.texts).to_string(), pod_name);
+    let selecting = cache.replica_sets_selecting(entry.namespace(), entry.record.labels);
+    assert_eq!(selecting.collect::<Vec<_>>(), [rs.slot]);
+    let orphan = pod(meta(&namespace, "orphan", 3, 1, &labels[1..], None));
+    let Applied::Changed(change) = cache.apply_pod(&orphan) else { panic!() };
+    let entry = cache.pods.get(change.slot).unwrap();
+    let selecting = cache.replica_sets_selecting(entry.namespace(), entry.record.labels);
+    assert_eq!(selecting.count(), 0, "one label is missing");
+}
