@@ -24,6 +24,10 @@ use super::schema::ObjectType;
 use super::status::Status;
 use crate::time::Timestamp;
 
+/// The manager for which client-side apply and server-side apply are one.
+const KUBECTL: &str = "kubectl";
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 /// Who writes, and through what.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'a> {
@@ -123,7 +127,12 @@ pub fn apply(
     if let Some(live) = live {
         changes = compare(ty, live, &object).without(&reset::untracked());
         let asked = changes.written().intersection(&wanted);
-        let conflicts = managers.conflicts(&own, &kind.api_version(), &asked);
+        let disputed = match last_applied(live).filter(|_| writer.manager == KUBECTL) {
+            // What kubectl applied from the client's side before is its own to change.
+            Some(applied) => asked.difference(&walk::field_set(ty, &applied).unwrap_or_default()),
+            None => asked.clone(),
+        };
+        let conflicts = managers.conflicts(&own, &kind.api_version(), &disputed);
         if !conflicts.is_empty() && !force {
             return Err(conflict(&conflicts));
         }
@@ -133,7 +142,18 @@ pub fn apply(
     let touched = before != wanted || changes != Comparison::default();
     managers.put_applied(own, wanted, touched.then_some(writer.now), kind);
     set(child(&mut object, "metadata"), "managedFields", managers.write());
+    if writer.manager == KUBECTL && live.and_then(last_applied).is_some() {
+        // Client-side apply, should it come back, has to start from here.
+        let annotations = child(child(&mut object, "metadata"), "annotations");
+        set(annotations, LAST_APPLIED, json!(format!("{config}\n")));
+    }
     Ok(Decoded { object, warnings: Vec::new() })
+}
+
+/// What kubectl last applied from the client's side, as it noted in the object.
+fn last_applied(live: &Value) -> Option<Value> {
+    let text = at(live, &["metadata", "annotations", LAST_APPLIED]).as_str()?;
+    serde_json::from_str(text).ok().filter(Value::is_object)
 }
 
 fn read_config(

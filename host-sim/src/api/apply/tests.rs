@@ -216,6 +216,32 @@ fn kubectls_migration_from_client_side_apply_works() {
 }
 
 #[test]
+fn kubectl_may_change_what_it_applied_from_the_clients_side() {
+    let kind = deployments();
+    let mut live = web();
+    live["metadata"]["annotations"] = json!({LAST_APPLIED: web().to_string()});
+    conform(kind.object_type().unwrap(), &mut live).unwrap();
+    (kind.rules.defaults)(&mut live);
+    prepare_create(kind, &mut live, EARLY, "u");
+    manage_create(kind, &mut live, writer("kubectl-client-side-apply", EARLY));
+    let mut config = web();
+    config["spec"]["replicas"] = json!(4);
+    assert_eq!(try_apply(Some(&live), &config, "somebody", false).unwrap_err().code(), 409);
+    let applied = applied(Some(&live), &config, "kubectl");
+    assert_eq!(applied["spec"]["replicas"], 4);
+    let noted = applied["metadata"]["annotations"][LAST_APPLIED].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(noted).unwrap(), config);
+    // A field that was never applied is not kubectl's to take without a word.
+    config["spec"]["revisionHistoryLimit"] = json!(3);
+    let error = try_apply(Some(&live), &config, "kubectl", false).unwrap_err();
+    assert!(
+        error.message.ends_with("using apps/v1: .spec.revisionHistoryLimit"),
+        "{}",
+        error.message
+    );
+}
+
+#[test]
 fn ownership_can_be_forgotten() {
     let live = applied(None, &web(), "kubectl");
     let mut new = live.clone();

@@ -14,8 +14,10 @@ use serde_json::{Map, Value, json};
 
 use super::discovery;
 
-/// The content type of the v2 document in protobuf, which kubectl up to 1.26 insists on.
-pub const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// The content type of the v2 document in protobuf, which client-side validation insists on.
+/// Clients ask for it with `@v1.0+protobuf` or `.v1.0+protobuf` after it; the first is no media
+/// type that Go could read in an answer.
+pub const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2";
 
 /// A document and a tag that changes with it.
 #[derive(Debug)]

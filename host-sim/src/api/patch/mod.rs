@@ -65,7 +65,7 @@ pub fn patch_object(
     let ty = kind.object_type().ok_or_else(|| no_type(kind.kind))?;
     let mut patched = patch_value(ty, patch_type, current, body, validation)?;
     if let Some(error) = conversion_error(kind, &patched.object) {
-        return Err(invalid_patch(&patched.object, &error));
+        return Err(invalid_patch(&patched.object.to_string(), &error));
     }
     (kind.rules.defaults)(&mut patched.object);
     Ok(patched)
@@ -115,7 +115,11 @@ fn patch_value(
             return Err(Status::internal("an apply patch is not applied like the others"));
         }
     };
-    let shown = object.clone();
+    // Upstream shows the patched object, or, of a strategic patch, the patch as Go prints it.
+    let shown = match patch_type {
+        PatchType::Strategic => go_print(&patch),
+        _ => object.to_string(),
+    };
     let unknown = conform(ty, &mut object).map_err(|error| invalid_patch(&shown, &error))?;
     let complaints = complaints(&unknown, &duplicates);
     if complaints.is_empty() || validation == FieldValidation::Ignore {
@@ -128,10 +132,28 @@ fn patch_value(
 }
 
 /// 422 as upstream says it of a patch whose result cannot be decoded.
-fn invalid_patch(patched: &Value, why: &str) -> Status {
+fn invalid_patch(shown: &str, why: &str) -> Status {
     let mut errors = FieldErrors::new();
-    errors.invalid(&Path::new("patch"), patched.to_string(), why);
+    errors.invalid(&Path::new("patch"), shown, why);
     Status::invalid_kind("", "", "", &errors)
+}
+
+/// A value as Go's `%+v` prints what it decoded: `map[spec:map[replicas:3]]`.
+fn go_print(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_print).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(map) => {
+            let entries: Vec<String> =
+                map.iter().map(|(name, value)| format!("{name}:{}", go_print(value))).collect();
+            format!("map[{}]", entries.join(" "))
+        }
+        other => other.to_string(),
+    }
 }
 
 /// 422 as upstream says it of a JSON patch that does not apply, with the reason behind it.
