@@ -25,11 +25,15 @@ impl<const N: usize> Collector<N> {
     }
 
     /// Takes the next fragment; the text, if this was its last one.
+    #[inline]
     pub(crate) fn push<'a>(&'a mut self, fragment: Fragment<'a>) -> Option<Collected<'a>> {
-        if let Some(whole) = fragment.as_whole() {
-            let (bytes, cut) = cut_to(whole, N);
-            return Some(Collected { bytes, cut });
+        match fragment.as_whole() {
+            Some(bytes) if bytes.len() <= N => Some(Collected { bytes, cut: false }),
+            _ => self.collect(fragment),
         }
+    }
+
+    fn collect<'a>(&'a mut self, fragment: Fragment<'a>) -> Option<Collected<'a>> {
         if fragment.first {
             self.bytes.clear();
             self.cut = false;
@@ -46,16 +50,6 @@ impl<const N: usize> Collector<N> {
             }
         }
         fragment.last.then_some(Collected { bytes: &self.bytes, cut: self.cut })
-    }
-}
-
-/// At most the first `limit` bytes, without cutting a character; and whether something is missing.
-fn cut_to(text: &[u8], limit: usize) -> (&[u8], bool) {
-    match text.get(..limit) {
-        Some(head) if text.len() > limit => {
-            (head.get(..complete_characters(head)).unwrap_or_default(), true)
-        }
-        _ => (text, false),
     }
 }
 

@@ -221,6 +221,10 @@ impl Tokenizer {
                 State::Key | State::FirstKeyOrEnd if *byte == b'"' => {
                     let Some(after) = scan::after_simple_string(tail) else { break };
                     (state, input) = match after {
+                        // What `managedFields` is made of.
+                        [b':', b'{', b'}', b',', after @ ..] if usize::from(depth) < MAX_DEPTH => {
+                            (State::Key, after)
+                        }
                         [b':', after @ ..] => (State::Value, after),
                         _ => (State::Colon, after),
                     };
