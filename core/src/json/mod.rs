@@ -8,8 +8,6 @@ mod digest;
 mod error;
 mod event;
 mod hash;
-mod number;
-mod scan;
 mod shape;
 mod tokenizer;
 mod writer;

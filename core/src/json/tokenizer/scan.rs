@@ -1,6 +1,6 @@
 //! The bytes of strings: finding their end fast, and checking their UTF-8.
 
-use super::Reason;
+use crate::json::Reason;
 
 /// A machine word: eight bytes at once on a PC, four on a microcontroller.
 type Word = usize;

@@ -1,6 +1,6 @@
 //! The grammar of numbers, byte by byte, and the range of those that a float can hold.
 
-use super::Reason;
+use crate::json::Reason;
 
 /// Where in a number the text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
