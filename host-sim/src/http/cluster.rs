@@ -114,7 +114,11 @@ impl SharedServer {
         let before = server.store().revision();
         let result = change(&mut server, Timestamp::of_system_clock());
         let after = server.store().revision();
+        let work = server.has_work();
         drop(server);
+        if work {
+            self.work.notify_one();
+        }
         if after != before {
             self.changed(after);
         }
@@ -159,7 +163,6 @@ impl SharedServer {
     }
 
     fn changed(&self, revision: u64) {
-        self.work.notify_one();
         if self.on_disk {
             self.unsaved_flag.lock().unwrap_or_else(PoisonError::into_inner).wanted = true;
             self.unsaved.notify_one();

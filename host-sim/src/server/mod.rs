@@ -144,7 +144,7 @@ impl Server {
             for entry in entries {
                 let kind = crate::store::ChangeKind::Added;
                 let change = Change { kind, entry, previous: None };
-                self.housekeeping.observe(&self.resources, now, id, &change);
+                self.housekeeping.observe(&self.resources, &self.store, now, id, &change);
             }
         }
     }
@@ -174,7 +174,7 @@ impl Server {
         object: &mut Value,
     ) -> Arc<Entry> {
         let change = self.store.put(id, key, object);
-        self.housekeeping.observe(&self.resources, now, id, &change);
+        self.housekeeping.observe(&self.resources, &self.store, now, id, &change);
         change.entry
     }
 
@@ -187,7 +187,7 @@ impl Server {
         object: &mut Value,
     ) -> Option<Arc<Entry>> {
         let change = self.store.remove(id, key, object)?;
-        self.housekeeping.observe(&self.resources, now, id, &change);
+        self.housekeeping.observe(&self.resources, &self.store, now, id, &change);
         Some(change.entry)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::api::kind;
-use crate::store::{Change, ChangeKind, Entry, OwnerReference, ResourceId, object_key};
+use crate::store::{Change, ChangeKind, Entry, OwnerReference, ResourceId, Store, object_key};
 use crate::time::Timestamp;
 
 use super::super::Server;
@@ -42,12 +42,14 @@ enum Standing {
 }
 
 impl Garbage {
-    pub(super) fn observe(&mut self, id: ResourceId, change: &Change) {
+    pub(super) fn observe(&mut self, store: &Store, id: ResourceId, change: &Change) {
         let entry = &change.entry;
         let previous = change.previous.as_ref();
         let owners_before = previous.map_or(&[][..], |entry| &entry.owners);
         if change.kind == ChangeKind::Deleted {
-            self.push(Item::DependentsOf(entry.uid.clone()));
+            if store.dependents_of(&entry.uid).next().is_some() {
+                self.push(Item::DependentsOf(entry.uid.clone()));
+            }
             entry.owners.iter().for_each(|owner| self.push(Item::owner_of(entry, owner)));
             return;
         }

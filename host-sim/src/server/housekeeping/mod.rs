@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use http::Method;
 
-use crate::store::{Change, ChangeKind, ResourceId};
+use crate::store::{Change, ChangeKind, Entry, ResourceId, Store};
 use crate::time::Timestamp;
 
 use super::request::Request;
@@ -39,37 +39,43 @@ pub(super) struct Housekeeping {
 }
 
 impl Housekeeping {
-    /// Takes note of a write.
+    /// Takes note of a write. What nobody could have work with is left out right here: most
+    /// writes leave none.
     pub(super) fn observe(
         &mut self,
         resources: &Resources,
+        store: &Store,
         now: Timestamp,
         id: ResourceId,
         change: &Change,
     ) {
         let entry = &change.entry;
         let deleted = change.kind == ChangeKind::Deleted;
-        self.garbage.observe(id, change);
+        self.garbage.observe(store, id, change);
         if id == resources.namespaces {
             if !deleted && entry.deletion.is_some() {
                 self.terminating.insert(entry.name().into());
             } else if change.kind == ChangeKind::Added {
                 self.accounts.insert(entry.name().into());
             }
-        } else if id == resources.events && !deleted {
+            return;
+        }
+        if id == resources.events && !deleted {
             let expiry = now.plus_seconds(EVENT_LIFETIME_SECONDS);
             self.expiries.push_back((expiry, entry.key.clone(), entry.revision));
-        } else if id == resources.quotas || id == resources.pods {
-            self.quotas.insert(entry.namespace().into());
         }
-        if id == resources.claims && entry.deletion.is_some() && !deleted
-            || id == resources.pods && (deleted || entry.deletion.is_some())
-        {
-            self.claims.insert(entry.namespace().into());
+        let namespace = entry.namespace();
+        if !store.resource(resources.quotas).is_empty() {
+            self.quotas.insert(namespace.into());
         }
-        if deleted && !entry.namespace().is_empty() {
-            // Whether the namespace is really going is looked up when its turn comes.
-            self.terminating.insert(entry.namespace().into());
+        let claim_goes = id == resources.claims && entry.deletion.is_some() && !deleted;
+        let pod_goes = id == resources.pods && (deleted || entry.deletion.is_some());
+        if claim_goes || pod_goes && !store.resource(resources.claims).is_empty() {
+            self.claims.insert(namespace.into());
+        }
+        let ending = |namespace: &Arc<Entry>| namespace.deletion.is_some();
+        if deleted && store.get(resources.namespaces, namespace).is_some_and(ending) {
+            self.terminating.insert(namespace.into());
         }
     }
 }
@@ -105,10 +111,10 @@ impl Server {
         while self.step(now) {}
     }
 
-    /// When there will be something to do although nobody has written; `None` for never.
-    pub fn step_at(&self) -> Option<Timestamp> {
+    /// Whether [`Server::step`] has something to do right now.
+    pub fn has_work(&self) -> bool {
         let housekeeping = &self.housekeeping;
-        let busy = !housekeeping.garbage.is_empty()
+        !housekeeping.garbage.is_empty()
             || [
                 &housekeeping.terminating,
                 &housekeeping.quotas,
@@ -116,11 +122,15 @@ impl Server {
                 &housekeeping.claims,
             ]
             .iter()
-            .any(|set| !set.is_empty());
-        if busy {
+            .any(|set| !set.is_empty())
+    }
+
+    /// When there will be something to do although nobody has written; `None` for never.
+    pub fn step_at(&self) -> Option<Timestamp> {
+        if self.has_work() {
             return Some(Timestamp::default());
         }
-        housekeeping.expiries.front().map(|(expiry, ..)| *expiry)
+        self.housekeeping.expiries.front().map(|(expiry, ..)| *expiry)
     }
 
     fn create_default_account(&mut self, now: Timestamp, namespace: &str) {

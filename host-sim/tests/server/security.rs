@@ -1,0 +1,85 @@
+//! TLS and tokens wherever others could listen in.
+
+use std::io::BufReader;
+use std::net::TcpStream;
+use std::process::Command;
+use std::sync::Arc;
+
+use crate::support::{Server, read_response};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use serde_json::Value;
+use std::io::Write;
+
+#[test]
+fn a_secure_server_wants_tls_and_its_token() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("kubeconfig");
+    let path = file.to_str().expect("UTF-8");
+    let server = Server::start(&["--secure", "--write-kubeconfig", path]);
+    let config: Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).expect("written")).expect("JSON");
+    let authority = &config["clusters"][0]["cluster"]["certificate-authority-data"];
+    let token = config["users"][0]["user"]["token"].as_str().expect("a token").to_owned();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&file).expect("there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "others could read the token");
+    }
+    let tls = client_config(authority.as_str().expect("a certificate"));
+    let ask = |authorization: &str| {
+        let name = ServerName::try_from("127.0.0.1").expect("an address");
+        let connection = ClientConnection::new(tls.clone(), name).expect("a configuration");
+        let stream = TcpStream::connect(&server.address).expect("connects");
+        let mut stream = BufReader::new(StreamOwned::new(connection, stream));
+        let request = format!("GET /api/v1/namespaces HTTP/1.1\r\nhost: x\r\n{authorization}\r\n");
+        stream.get_mut().write_all(request.as_bytes()).expect("sent");
+        read_response(&mut stream).expect("an answer").0
+    };
+    assert_eq!(ask(&format!("authorization: Bearer {token}\r\n")), 200);
+    assert_eq!(ask("authorization: Bearer wrong\r\n"), 401);
+    assert_eq!(ask(""), 401, "there is no anonymous access");
+    let plain = crate::support::Client::new(&server.address).request("GET", "/healthz", "", b"");
+    assert!(plain.is_err() || plain.is_ok_and(|(status, _)| status != 200));
+}
+
+#[test]
+fn a_server_for_others_must_be_able_to_tell_its_token_to_somebody() {
+    let output = Command::new(env!("CARGO_BIN_EXE_picokube"))
+        .args(["server", "--listen", "0.0.0.0:0"])
+        .output()
+        .expect("it runs");
+    assert!(!output.status.success());
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("--write-kubeconfig"), "{message}");
+}
+
+#[test]
+fn certificates_and_token_are_made_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let pki = directory.path().join("pki");
+    let path = pki.to_str().expect("UTF-8");
+    let read = |name: &str| std::fs::read_to_string(pki.join(name)).expect("made");
+    drop(Server::start(&["--secure", "--cert-dir", path]));
+    let first = ["ca.crt", "server.crt", "server.key", "token"].map(read);
+    drop(Server::start(&["--secure", "--cert-dir", path]));
+    assert_eq!(["ca.crt", "server.crt", "server.key", "token"].map(read), first);
+}
+
+fn client_config(authority_base64: &str) -> Arc<ClientConfig> {
+    use base64::Engine;
+    let pem = base64::engine::general_purpose::STANDARD.decode(authority_base64).expect("base64");
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&pem) {
+        roots.add(certificate.expect("PEM")).expect("a certificate");
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Arc::new(config)
+}
