@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -46,13 +46,17 @@ async fn measure(address: &str, process: Option<u32>, options: &BenchOptions) ->
     })
     .await?;
 
-    let before = memory(process);
+    let (before, busy) = (memory(process), cpu_seconds(process));
     let watchers = Watchers::start(address, options.watchers).await?;
     let created =
         repeat(address, options.pods, options.clients, |index| create(index, "pod", &body)).await?;
     let followed = watchers.wait(options.pods).await?;
     created.print("create, watches following");
     println!("{:<34} {:>10.0}", "  all watches have seen all", options.pods as f64 / followed);
+    if let (Some(before), Some(after)) = (busy, cpu_seconds(process)) {
+        let each = (after - before) * 1e6 / options.pods as f64;
+        println!("{:<34} {each:>7.0} µs", "  CPU time of the server, each");
+    }
     drop(watchers);
     let after = memory(process);
 
@@ -193,7 +197,7 @@ async fn repeat(
 struct Watchers {
     started: Instant,
     tasks: Vec<tokio::task::JoinHandle<()>>,
-    seen: Arc<Vec<AtomicUsize>>,
+    seen: Arc<Vec<AtomicIsize>>,
 }
 
 impl Watchers {
@@ -205,7 +209,7 @@ impl Watchers {
         let list = String::from_utf8_lossy(&connection.body).into_owned();
         let version = list.split("\"resourceVersion\":\"").nth(1).and_then(|t| t.split('"').next());
         let version = version.context("the list has no version")?.to_owned();
-        let seen: Arc<Vec<AtomicUsize>> = Arc::new((0..count).map(|_| 0.into()).collect());
+        let seen: Arc<Vec<AtomicIsize>> = Arc::new((0..count).map(|_| 0.into()).collect());
         let mut tasks = Vec::new();
         for index in 0..count {
             let mut stream = TcpStream::connect(address).await?;
@@ -215,19 +219,16 @@ impl Watchers {
             let seen = seen.clone();
             tasks.push(tokio::spawn(async move {
                 let mut buffer = vec![0; 256 << 10];
-                let mut last = 0;
                 while let Ok(length) = stream.read(&mut buffer).await {
                     if length == 0 {
                         break;
                     }
-                    let mut events = 0;
-                    // An event ends in `}` and a newline; the lines of the chunks end otherwise.
-                    for byte in &buffer[..length] {
-                        events += usize::from(*byte == b'\n' && last == b'}');
-                        last = *byte;
-                    }
+                    // An event ends in a bare newline, the lines of HTTP in two characters.
+                    let count =
+                        |wanted: u8| buffer[..length].iter().filter(|b| **b == wanted).count();
+                    let (ends, framing) = (count(b'\n') as isize, count(b'\r') as isize);
                     if let Some(count) = seen.get(index) {
-                        count.fetch_add(events, Ordering::Relaxed);
+                        count.fetch_add(ends - framing, Ordering::Relaxed);
                     }
                 }
             }));
@@ -238,7 +239,7 @@ impl Watchers {
     /// Waits until every watch has seen `count` events; says how many seconds that took.
     async fn wait(&self, count: usize) -> Result<f64> {
         let give_up = Instant::now() + Duration::from_secs(120);
-        while self.seen.iter().any(|seen| seen.load(Ordering::Relaxed) < count) {
+        while self.seen.iter().any(|seen| seen.load(Ordering::Relaxed) < count as isize) {
             ensure!(Instant::now() < give_up, "the watches do not follow");
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -369,6 +370,16 @@ fn memory(process: Option<u32>) -> Option<usize> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process?)).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kib| kib * 1024)
+}
+
+/// CPU time that a process has used, where the system tells; it does not depend on what else the
+/// machine is doing.
+fn cpu_seconds(process: Option<u32>) -> Option<f64> {
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process?)).ok()?;
+    let fields = stat.rsplit_once(')')?.1;
+    let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<f64>);
+    Some(ticks.sum::<Result<f64, _>>().ok()? / TICKS_PER_SECOND)
 }
 
 fn machine() -> String {

@@ -11,12 +11,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::Instant;
 
 use crate::server::response::{CHUNK_BYTES, ListBody};
 use crate::server::watch::{Watch, WatchState};
 use crate::time::Timestamp;
 
 use super::cluster::SharedServer;
+
+/// Under load, events of this long go out together: the first one of a burst is not delayed.
+const GATHER: Duration = Duration::from_millis(1);
 
 /// What goes out over a connection.
 #[derive(Debug)]
@@ -70,6 +74,7 @@ pub(super) struct WatchBody {
     /// Resolves when there may be something new, or when the watch wants to look again.
     waiting: Option<Pin<Box<dyn Future<Output = watch::Receiver<u64>> + Send>>>,
     stopping: watch::Receiver<bool>,
+    last_sent: Instant,
     ended: bool,
     /// One of the places that limit concurrent watches.
     _place: OwnedSemaphorePermit,
@@ -84,7 +89,16 @@ impl WatchBody {
     ) -> Self {
         let news = shared.subscribe();
         shared.metrics.watches.fetch_add(1, Ordering::Relaxed);
-        Self { watch, shared, news, waiting: None, stopping, ended: false, _place: place }
+        Self {
+            watch,
+            shared,
+            news,
+            waiting: None,
+            stopping,
+            last_sent: Instant::now(),
+            ended: false,
+            _place: place,
+        }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
@@ -115,6 +129,7 @@ impl WatchBody {
             self.ended = state == WatchState::Ended;
             if !chunk.is_empty() {
                 self.shared.metrics.watch_bytes(chunk.len());
+                self.last_sent = Instant::now();
                 return Poll::Ready(Some(Bytes::from(chunk)));
             }
             if !self.ended {
@@ -128,9 +143,10 @@ impl WatchBody {
         let mut stopping = self.stopping.clone();
         let pause = self.watch.wake_at().millis_since(now).clamp(1, i64::from(i32::MAX));
         let pause = Duration::from_millis(pause as u64);
+        let rested = self.last_sent + GATHER;
         async move {
             tokio::select! {
-                _ = news.changed() => {}
+                _ = news.changed() => tokio::time::sleep_until(rested).await,
                 _ = stopping.changed() => {}
                 () = tokio::time::sleep(pause) => {}
             }
