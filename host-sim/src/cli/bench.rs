@@ -27,10 +27,11 @@ pub(super) async fn server(options: BenchOptions) -> Result<()> {
 }
 
 async fn measure(address: &str, process: Option<u32>, options: &BenchOptions) -> Result<()> {
-    let body = Arc::new(pod(options.pod_bytes));
+    let body = calibrated_pod(address, options.pod_bytes).await?;
+    let stored = stored_bytes(address, "size").await?;
     println!("machine: {}", machine());
     println!(
-        "{} pods, requests of {} bytes, {} connections, {} watches following{}\n",
+        "{} pods of {stored} bytes, requests of {}, {} connections, {} watches following{}\n",
         options.pods,
         body.len(),
         options.clients,
@@ -85,8 +86,7 @@ async fn measure(address: &str, process: Option<u32>, options: &BenchOptions) ->
     println!("{:<34} {events:>10.0}", format!("events to {FAN_OUT_WATCHERS} watches"));
     drop(watchers);
 
-    let sample = stored_bytes(address).await?;
-    println!("\na stored pod has {sample} bytes of JSON");
+    println!();
     if let (Some(before), Some(after)) = (before, after) {
         let per_pod = (after.saturating_sub(before)) as f64 / options.pods as f64;
         println!(
@@ -313,7 +313,11 @@ impl Connection {
 }
 
 fn create(index: usize, prefix: &str, body: &str) -> Vec<u8> {
-    let body = body.replace("NAME", &format!("{prefix}-{index}"));
+    create_named(&format!("{prefix}-{index}"), body)
+}
+
+fn create_named(name: &str, body: &str) -> Vec<u8> {
+    let body = body.replace("NAME", name);
     format!(
         "POST {PODS} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n\r\n{body}",
@@ -322,44 +326,57 @@ fn create(index: usize, prefix: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A pod as a Deployment makes them, filled up with environment variables to about `bytes`.
-fn pod(bytes: usize) -> String {
-    let pod = |env: &[serde_json::Value]| {
-        serde_json::json!({
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": "NAME",
-                "labels": {"app": "web", "tier": "frontend", "pod-template-hash": "64d97d5974"},
-                "annotations": {"example.com/owner": "team-a"},
-            },
-            "spec": {"containers": [{
-                "name": "app",
-                "image": "registry.example.com/shop/web:1.27.3",
-                "ports": [{"containerPort": 8080, "name": "http"}],
-                "resources": {
-                    "requests": {"cpu": "100m", "memory": "128Mi"},
-                    "limits": {"cpu": "500m", "memory": "256Mi"},
-                },
-                "readinessProbe": {"httpGet": {"path": "/ready", "port": "http"}},
-                "env": env,
-            }]},
+/// A pod that has about `bytes` bytes once it is stored.
+async fn calibrated_pod(address: &str, bytes: usize) -> Result<String> {
+    let mut settings = 0;
+    loop {
+        let body = pod(settings);
+        repeat(address, 1, 1, |_| create_named("size", &body)).await?;
+        let stored = stored_bytes(address, "size").await?;
+        if stored + 64 >= bytes || settings > 10_000 {
+            return Ok(body);
+        }
+        // A setting takes a good hundred bytes with what the server adds to it.
+        settings += (bytes - stored).div_ceil(160);
+        repeat(address, 1, 1, |_| {
+            format!("DELETE {PODS}/size HTTP/1.1\r\nhost: x\r\n\r\n").into_bytes()
         })
-        .to_string()
-    };
-    let mut env = Vec::new();
-    let mut text = pod(&env);
-    while text.len() + 100 < bytes {
-        let name = format!("SETTING_{:03}", env.len());
-        env.push(serde_json::json!({"name": name, "value": "some value of ordinary length"}));
-        text = pod(&env);
+        .await?;
     }
-    text
 }
 
-async fn stored_bytes(address: &str) -> Result<usize> {
+/// A pod as a Deployment makes them, with that many environment variables.
+fn pod(settings: usize) -> String {
+    let env = (0..settings).map(|index| {
+        let name = format!("SETTING_{index:03}");
+        serde_json::json!({"name": name, "value": "some value of ordinary length"})
+    });
+    serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "NAME",
+            "labels": {"app": "web", "tier": "frontend", "pod-template-hash": "64d97d5974"},
+            "annotations": {"example.com/owner": "team-a"},
+        },
+        "spec": {"containers": [{
+            "name": "app",
+            "image": "registry.example.com/shop/web:1.27.3",
+            "ports": [{"containerPort": 8080, "name": "http"}],
+            "resources": {
+                "requests": {"cpu": "100m", "memory": "128Mi"},
+                "limits": {"cpu": "500m", "memory": "256Mi"},
+            },
+            "readinessProbe": {"httpGet": {"path": "/ready", "port": "http"}},
+            "env": env.collect::<Vec<_>>(),
+        }]},
+    })
+    .to_string()
+}
+
+async fn stored_bytes(address: &str, name: &str) -> Result<usize> {
     let mut connection = Connection::open(address).await?;
-    let request = format!("GET {PODS}/pod-0 HTTP/1.1\r\nhost: x\r\n\r\n");
+    let request = format!("GET {PODS}/{name} HTTP/1.1\r\nhost: x\r\n\r\n");
     connection.exchange(request.as_bytes()).await?;
     let end = connection.body.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or(0);
     Ok(connection.body.len() - end - 4)

@@ -127,7 +127,7 @@ struct BenchOptions {
     /// Pods to create
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     pods: usize,
-    /// Bytes of each pod, about
+    /// Bytes of each pod once it is stored, about
     #[arg(long, default_value_t = 4096, value_name = "BYTES")]
     pod_bytes: usize,
     /// Watches that follow

@@ -79,7 +79,7 @@ impl Nodes {
         let mut actions = 0;
         while let Some((at, key)) = self.timers.first().cloned() {
             if at > now {
-                return false;
+                break;
             }
             if actions == ACTIONS_PER_POLL {
                 return true;
@@ -88,7 +88,8 @@ impl Nodes {
             self.act(now, server, &key);
             actions += 1;
         }
-        false
+        // What was just written has to be looked at too.
+        server.store().revision() != self.cursor
     }
 
     /// When to call [`Nodes::poll`] although nothing has changed; `None` for never.

@@ -3,9 +3,11 @@
 use bytes::Bytes;
 use http::Method;
 
+use crate::api::apply::Writer;
 use crate::api::decode::Decoded;
 use crate::api::kind::Kind;
 use crate::api::status::Status;
+use crate::time::Timestamp;
 
 use super::media::Form;
 use super::options::Options;
@@ -112,6 +114,12 @@ impl Call {
     /// The kind that the call is about.
     pub fn kind(&self) -> Result<&'static Kind, Status> {
         Ok(self.target()?.kind)
+    }
+
+    /// Who writes, for managedFields.
+    pub(super) fn writer(&self, now: Timestamp) -> Result<Writer<'_>, Status> {
+        let subresource = &self.target()?.subresource;
+        Ok(Writer { manager: &self.manager, subresource, now })
     }
 
     /// Takes the object out of the body.

@@ -48,7 +48,9 @@ impl Server {
         let uid = self.random.uuid();
         rules::prepare_create(stored_kind, &mut object, now, &uid);
         self.admit_create(stored_kind, namespace, &mut object)?;
-        rules::manage_create(stored_kind, &mut object, &call.manager, now);
+        if self.managed_fields {
+            rules::manage_create(stored_kind, &mut object, call.writer(now)?);
+        }
         rules::validate_create(stored_kind, &object)?;
         self.admit_quota(stored_kind, id, namespace, &name)?;
         if let Some(existing) = self.store.get(id, &key) {

@@ -61,6 +61,7 @@ pub struct Server {
     random: Random,
     housekeeping: Housekeeping,
     resources: Resources,
+    managed_fields: bool,
 }
 
 /// The namespaces that every cluster has.
@@ -75,7 +76,15 @@ impl Server {
             random: Random::from_seed(seed),
             housekeeping: Housekeeping::default(),
             resources,
+            managed_fields: true,
         }
+    }
+
+    /// Does not record who set which field, except for server-side apply. Simulations that do not
+    /// look at it save a good part of the work of a write.
+    pub fn without_managed_fields(mut self) -> Self {
+        self.managed_fields = false;
+        self
     }
 
     /// Makes what every cluster has: its system namespaces.

@@ -36,15 +36,9 @@ impl Server {
         let old = current.parse();
         let seen = rules::from_storage(kind, old.clone());
         let patched = match patch {
-            PatchType::Apply => rules::apply(
-                kind,
-                &target.subresource,
-                Some(&seen),
-                bytes,
-                &call.manager,
-                &call.options,
-                now,
-            )?,
+            PatchType::Apply => {
+                rules::apply(kind, Some(&seen), bytes, call.writer(now)?, &call.options)?
+            }
             _ => rules::patch(kind, patch, &seen, bytes, &call.options)?,
         };
         let mut new = rules::to_storage(kind, patched.object);
@@ -63,8 +57,7 @@ impl Server {
         let stored = self.replace(now, write, &current, old, new, |new, old| {
             // An apply has already said who owns what.
             if patch != PatchType::Apply {
-                let subresource = write.subresource;
-                rules::manage_update(stored_kind, subresource, new, old, &call.manager, now);
+                rules::manage_update(stored_kind, new, old, call.writer(now)?);
             }
             Ok(())
         })?;
@@ -80,8 +73,7 @@ impl Server {
     ) -> Result<Response, Status> {
         let target = call.target()?;
         let kind = target.kind;
-        let (options, manager) = (&call.options, &call.manager);
-        let applied = rules::apply(kind, "", None, bytes, manager, options, now)?;
+        let applied = rules::apply(kind, None, bytes, call.writer(now)?, &call.options)?;
         let mut object = applied.object;
         settle_namespace(&mut object, &target.namespace)?;
         match object["metadata"]["name"].as_str() {

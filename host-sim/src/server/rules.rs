@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::api::apply;
 use crate::api::body::{self, Parsed};
 use crate::api::decode::{self, Expected, FieldValidation};
 use crate::api::field::{FieldErrors, Path};
@@ -15,11 +16,11 @@ use crate::api::selector::LabelSelector;
 use crate::api::status::Status;
 use crate::random::Random;
 use crate::store::Entry;
-use crate::time::Timestamp;
 
 use super::options::Options;
 use super::request::ResourceTarget;
 
+pub(super) use crate::api::apply::{Writer, manage_create, manage_update};
 pub(super) use crate::api::convert::{from_storage, to_storage};
 pub(super) use crate::api::decode::Decoded;
 pub(super) use crate::api::lifecycle::{
@@ -93,16 +94,16 @@ pub(super) fn patch(
     patch::patch_object(kind, patch_type, current, body, validation)
 }
 
+/// Applies a configuration; `None` creates the object.
 pub(super) fn apply(
-    _kind: &Kind,
-    _subresource: &str,
-    _current: Option<&Value>,
-    _body: &[u8],
-    _manager: &str,
-    _options: &Options,
-    _now: Timestamp,
+    kind: &Kind,
+    current: Option<&Value>,
+    body: &[u8],
+    writer: Writer<'_>,
+    options: &Options,
 ) -> Result<Decoded, Status> {
-    Err(Status::unsupported_media_type(&patch::MEDIA_TYPES))
+    let validation = options.field_validation.unwrap_or_default();
+    apply::apply(kind, current, body, writer, options.force, validation)
 }
 
 /// Applies a patch to a Scale.
@@ -114,18 +115,6 @@ pub(super) fn patch_scale(
 ) -> Result<Value, Status> {
     let validation = options.field_validation.unwrap_or_default();
     Ok(patch::patch_scale(patch_type, scale, body, validation)?.object)
-}
-
-pub(super) fn manage_create(_kind: &Kind, _object: &mut Value, _manager: &str, _now: Timestamp) {}
-
-pub(super) fn manage_update(
-    _kind: &Kind,
-    _subresource: &str,
-    _new: &mut Value,
-    _old: &Value,
-    _manager: &str,
-    _now: Timestamp,
-) {
 }
 
 /// A name made of a prefix and random letters.

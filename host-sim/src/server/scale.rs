@@ -62,7 +62,7 @@ impl Server {
         let write =
             Write { kind, id, key: &key, subresource: "scale", dry_run: call.options.dry_run };
         let stored = self.replace(now, write, &current, old, new, |new, old| {
-            rules::manage_update(kind, "scale", new, old, &call.manager, now);
+            rules::manage_update(kind, new, old, call.writer(now)?);
             Ok(())
         })?;
         let object = match stored {

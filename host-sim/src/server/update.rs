@@ -65,7 +65,7 @@ impl Server {
         };
         let old = current.parse();
         let stored = self.replace(now, write, &current, old, object, |new, old| {
-            rules::manage_update(stored_kind, write.subresource, new, old, &call.manager, now);
+            rules::manage_update(stored_kind, new, old, call.writer(now)?);
             Ok(())
         })?;
         Ok(self.answer_object(now, 200, &call, stored).with_warnings(&warnings))
@@ -88,7 +88,9 @@ impl Server {
         check_preconditions(kind, current, &new)?;
         rules::prepare_update(kind, subresource, &mut new, &old);
         self.admit_update(kind, &mut new, &old);
-        manage(&mut new, &old)?;
+        if self.managed_fields {
+            manage(&mut new, &old)?;
+        }
         rules::validate_update(kind, subresource, &new, &old)?;
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
         if ends_with_its_finalizers(kind, &new) {
