@@ -6,6 +6,7 @@ mod collect;
 mod decimal;
 mod digest;
 mod error;
+mod escape;
 mod event;
 mod hash;
 mod shape;
@@ -15,6 +16,7 @@ mod writer;
 pub(crate) use collect::{Collected, Collector};
 pub use digest::{DIGEST_DEPTH, Digest, DigestTooDeep, Digester};
 pub use error::{Error, Reason};
+pub use escape::Escape;
 pub use event::{Event, Fragment, Handler, Step};
 pub use hash::{
     Fnv1, NAME_ALPHABET, SHORT_HASH_LEN, ShortHash, encode_short_hash, fnv1a, template_hash,

@@ -55,6 +55,12 @@ impl Name {
         texts.release(self.stem);
     }
 
+    /// Another handle to the same name.
+    pub fn retain(self, texts: &mut Interner) -> Self {
+        texts.retain(self.stem);
+        self
+    }
+
     /// The text of a name that was interned [`whole`](Self::whole).
     pub fn as_text(self) -> Option<Text> {
         (self.shape == 0).then_some(self.stem)

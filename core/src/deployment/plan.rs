@@ -1,0 +1,193 @@
+//! What a sync is going to do: writes in order, and when to look again.
+
+use heapless::Vec;
+
+use crate::control::NewCondition;
+use crate::link::Slot;
+use crate::time::Duration;
+
+use super::view::Counts;
+
+/// Writes of one sync. If there are more, the key comes straight back for the rest.
+pub const STEPS: usize = 20;
+
+/// What a sync is going to do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Writes and events in order.
+    pub steps: Vec<Step, STEPS>,
+    /// The content of the one [`Step::Status`].
+    pub status: StatusWrite,
+    /// What follows when all steps are done.
+    pub end: End,
+}
+
+/// One write or event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Create the ReplicaSet for the Deployment's template.
+    Create {
+        /// Its `spec.replicas`.
+        replicas: i32,
+        /// Its revision.
+        revision: i64,
+    },
+    /// Bring revision, annotations and minReadySeconds of the new ReplicaSet up to date.
+    Update {
+        /// The ReplicaSet.
+        set: Slot,
+        /// Its new revision, if that changes.
+        revision: Option<i64>,
+        /// Whether annotations of the Deployment are missing on it.
+        annotations: bool,
+    },
+    /// Set `spec.replicas` and the two annotations that go with it.
+    Scale {
+        /// The ReplicaSet.
+        set: Slot,
+        /// Its size before.
+        from: i32,
+        /// Its size after; the same if only the annotations differ.
+        to: i32,
+        /// A failure ends only the steps of this sort, not the sync.
+        tolerant: bool,
+    },
+    /// Write [`Plan::status`].
+    Status,
+    /// Delete a ReplicaSet of the history.
+    Delete {
+        /// The ReplicaSet.
+        set: Slot,
+    },
+    /// Take template and annotations of a ReplicaSet over into the Deployment.
+    Rollback {
+        /// The ReplicaSet.
+        set: Slot,
+        /// Its revision.
+        revision: i64,
+    },
+    /// Remove the request for a rollback.
+    ClearRollback,
+    /// Emit an event and write nothing.
+    Warn(Warning),
+}
+
+/// An event of the Deployment that comes with no write of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Warning {
+    /// The selector is empty.
+    SelectingAll,
+    /// There is no revision before this one.
+    NoLastRevision,
+    /// There is no such revision.
+    NoSuchRevision,
+    /// The revision has the template the Deployment has anyway.
+    TemplateUnchanged,
+}
+
+/// What follows a sync that went well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Nothing, until something happens.
+    Done,
+    /// The key is looked at again at once: there is more to do.
+    Again,
+    /// The key is looked at again after a while.
+    After(Duration),
+    /// The key is looked at again as if it had failed.
+    RateLimited,
+}
+
+/// What is written to `/status`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StatusWrite {
+    /// All numbers, if any is to change.
+    pub counts: Option<Counts>,
+    /// `deployment.kubernetes.io/revision`, if that is to change.
+    pub revision: Option<i64>,
+    /// `collisionCount`, if that is to change.
+    pub collision_count: Option<i32>,
+    /// `Available`
+    pub available: ConditionWrite,
+    /// `Progressing`
+    pub progressing: ConditionWrite,
+    /// `ReplicaFailure`, of the ReplicaSet in `failing`.
+    pub replica_failure: ConditionWrite,
+    /// Where `ReplicaFailure` comes from.
+    pub failing: Option<Slot>,
+    /// The ReplicaSet that messages are about.
+    pub new_set: NewSet,
+}
+
+/// What becomes of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionWrite {
+    /// Nothing.
+    Keep,
+    /// It is replaced.
+    Set(NewCondition),
+    /// It is removed.
+    Remove,
+}
+
+/// The ReplicaSet that messages are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewSet {
+    /// There is none: messages are about the Deployment.
+    None,
+    /// It is cached.
+    Cached(Slot),
+    /// This sync creates it.
+    Unborn,
+}
+
+impl Plan {
+    /// Nothing to do.
+    pub const EMPTY: Self = Self { steps: Vec::new(), status: StatusWrite::EMPTY, end: End::Done };
+
+    /// Adds a step. Whether there was room; if not, the key comes back for the rest.
+    pub(super) fn push(&mut self, step: Step) -> bool {
+        let fits = self.steps.push(step).is_ok();
+        if !fits {
+            self.end = End::Again;
+        }
+        fits
+    }
+
+    /// Adds the write of a status. Kubernetes writes from a copy that it read before, so that a
+    /// second write in the same sync is refused as a conflict and the sync is done over: here,
+    /// the sync ends without that write, and the key comes straight back.
+    pub(super) fn push_status(&mut self, status: StatusWrite) -> bool {
+        if self.steps.contains(&Step::Status) {
+            self.end = End::Again;
+            return false;
+        }
+        self.status = status;
+        self.push(Step::Status)
+    }
+}
+
+impl StatusWrite {
+    /// Nothing to write.
+    pub const EMPTY: Self = Self {
+        counts: None,
+        revision: None,
+        collision_count: None,
+        available: ConditionWrite::Keep,
+        progressing: ConditionWrite::Keep,
+        replica_failure: ConditionWrite::Keep,
+        failing: None,
+        new_set: NewSet::None,
+    };
+
+    /// Whether anything is to be written.
+    pub fn changes_something(&self) -> bool {
+        let Self { counts, revision, collision_count, .. } = self;
+        counts.is_some()
+            || revision.is_some()
+            || collision_count.is_some()
+            || [self.available, self.progressing, self.replica_failure]
+                .iter()
+                .any(|write| *write != ConditionWrite::Keep)
+    }
+}

@@ -1,0 +1,233 @@
+//! What events say, kept as what they are made of.
+
+use core::fmt;
+
+use crate::manager::Controller;
+use crate::store::Kind;
+use crate::text::{Interner, Name, Text};
+use crate::wire::{ResourceVersion, Uid};
+
+/// `type` of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum EventType {
+    /// Something went as it should.
+    Normal,
+    /// Something did not.
+    Warning,
+}
+
+impl EventType {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
+}
+
+/// The object an event is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its namespace.
+    pub namespace: Text,
+    /// Its name.
+    pub name: Name,
+    /// Its uid.
+    pub uid: Uid,
+    /// The version that was looked at.
+    pub version: ResourceVersion,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub enum Message {
+    /// A Deployment scaled one of its ReplicaSets.
+    Scaled {
+        /// The ReplicaSet.
+        set: Name,
+        /// Its size before.
+        from: i32,
+        /// Its size after.
+        to: i32,
+    },
+    /// A ReplicaSet created a pod.
+    CreatedPod(Name),
+    /// A ReplicaSet deleted a pod.
+    DeletedPod(Name),
+    /// A ReplicaSet could not create a pod.
+    CreateFailed(Text),
+    /// A ReplicaSet could not delete a pod.
+    DeleteFailed(Text),
+    /// A Deployment could not create a ReplicaSet.
+    SetCreateFailed {
+        /// The ReplicaSet's name.
+        set: Name,
+        /// Why.
+        error: Text,
+    },
+    /// A Deployment was rolled back.
+    RolledBack(i64),
+    /// A rollback changes nothing.
+    TemplateUnchanged,
+    /// There is no such revision.
+    RevisionNotFound,
+    /// There is no revision before.
+    LastRevisionNotFound,
+    /// The selector of a Deployment is empty.
+    SelectingAll,
+    /// Objects did not fit into the controller's memory.
+    Blind(Kind),
+}
+
+impl Message {
+    /// `reason` of the event.
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::Scaled { .. } => "ScalingReplicaSet",
+            Self::CreatedPod(_) => "SuccessfulCreate",
+            Self::DeletedPod(_) => "SuccessfulDelete",
+            Self::CreateFailed(_) => "FailedCreate",
+            Self::DeleteFailed(_) => "FailedDelete",
+            Self::SetCreateFailed { .. } => "ReplicaSetCreateError",
+            Self::RolledBack(_) => "DeploymentRollback",
+            Self::TemplateUnchanged => "DeploymentRollbackTemplateUnchanged",
+            Self::RevisionNotFound | Self::LastRevisionNotFound => {
+                "DeploymentRollbackRevisionNotFound"
+            }
+            Self::SelectingAll => "SelectingAll",
+            Self::Blind(_) => "ControllerMemoryFull",
+        }
+    }
+
+    /// `type` of the event.
+    pub const fn event_type(&self) -> EventType {
+        match self {
+            Self::Scaled { .. }
+            | Self::CreatedPod(_)
+            | Self::DeletedPod(_)
+            | Self::RolledBack(_) => EventType::Normal,
+            _ => EventType::Warning,
+        }
+    }
+
+    /// Which controller says so.
+    pub const fn controller(&self) -> Controller {
+        match self {
+            Self::CreatedPod(_)
+            | Self::DeletedPod(_)
+            | Self::CreateFailed(_)
+            | Self::DeleteFailed(_)
+            | Self::Blind(Kind::Pod) => Controller::ReplicaSet,
+            _ => Controller::Deployment,
+        }
+    }
+
+    pub(super) fn retain(&self, texts: &mut Interner) {
+        match *self {
+            Self::Scaled { set, .. } | Self::CreatedPod(set) | Self::DeletedPod(set) => {
+                set.retain(texts);
+            }
+            Self::CreateFailed(text) | Self::DeleteFailed(text) => {
+                texts.retain(text);
+            }
+            Self::SetCreateFailed { set, error } => {
+                set.retain(texts);
+                texts.retain(error);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn release(&self, texts: &mut Interner) {
+        match *self {
+            Self::Scaled { set, .. } | Self::CreatedPod(set) | Self::DeletedPod(set) => {
+                set.release(texts);
+            }
+            Self::CreateFailed(text) | Self::DeleteFailed(text) => texts.release(text),
+            Self::SetCreateFailed { set, error } => {
+                set.release(texts);
+                texts.release(error);
+            }
+            _ => {}
+        }
+    }
+
+    /// The text of the event, about the object of this name.
+    pub(super) fn write(
+        &self,
+        out: &mut dyn fmt::Write,
+        texts: &Interner,
+        subject: &Subject,
+    ) -> fmt::Result {
+        let subject = subject.name.display(texts);
+        match *self {
+            Self::Scaled { set, from, to } => {
+                let direction = if to > from { "up" } else { "down" };
+                let set = set.display(texts);
+                write!(out, "Scaled {direction} replica set {set} from {from} to {to}")
+            }
+            Self::CreatedPod(pod) => write!(out, "Created pod: {}", pod.display(texts)),
+            Self::DeletedPod(pod) => write!(out, "Deleted pod: {}", pod.display(texts)),
+            Self::CreateFailed(error) => {
+                out.write_str("Error creating: ")?;
+                write_text(out, texts, error)
+            }
+            Self::DeleteFailed(error) => {
+                out.write_str("Error deleting: ")?;
+                write_text(out, texts, error)
+            }
+            Self::SetCreateFailed { set, error } => {
+                write!(out, "Failed to create new replica set \"{}\": ", set.display(texts))?;
+                write_text(out, texts, error)
+            }
+            Self::RolledBack(revision) => {
+                write!(out, "Rolled back deployment \"{subject}\" to revision {revision}")
+            }
+            Self::TemplateUnchanged => write!(
+                out,
+                "The rollback revision contains the same template as current deployment \
+                 \"{subject}\""
+            ),
+            Self::RevisionNotFound => out.write_str("Unable to find the revision to rollback to."),
+            Self::LastRevisionNotFound => out.write_str("Unable to find last revision."),
+            Self::SelectingAll => out.write_str(
+                "This deployment is selecting all pods. A non-empty selector is required.",
+            ),
+            Self::Blind(members) => {
+                let members = if members == Kind::Pod { "pods" } else { "replica sets" };
+                write!(
+                    out,
+                    "Not all {members} of \"{subject}\" fit into the controller's memory; nothing \
+                     is created or deleted until they do"
+                )
+            }
+        }
+    }
+}
+
+/// Writes an interned text that may have characters of several bytes across its pieces.
+pub(crate) fn write_text(out: &mut dyn fmt::Write, texts: &Interner, text: Text) -> fmt::Result {
+    let mut pending = [0_u8; 4];
+    let mut len = 0;
+    for &byte in texts.pieces(text).flatten() {
+        if let Some(place) = pending.get_mut(len) {
+            *place = byte;
+            len += 1;
+        }
+        let so_far = pending.get(..len).unwrap_or_default();
+        match core::str::from_utf8(so_far) {
+            Ok(character) => {
+                out.write_str(character)?;
+                len = 0;
+            }
+            // Cut off or broken: dropped once it cannot become a character any more.
+            Err(error) if error.error_len().is_some() => len = 0,
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! A ReplicaSet's status, and when it is written.
+
+use crate::store::{self, Condition};
+
+/// `ReplicaFailure`, when pods cannot be created.
+pub const FAILED_CREATE: &str = "FailedCreate";
+/// `ReplicaFailure`, when pods cannot be deleted.
+pub const FAILED_DELETE: &str = "FailedDelete";
+
+/// The numbers in a status, counted before this sync created or deleted anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// `observedGeneration`
+    pub observed_generation: i64,
+    /// `replicas`: claimed, active pods.
+    pub replicas: i32,
+    /// `fullyLabeledReplicas`: those with all labels of the template.
+    pub fully_labeled: i32,
+    /// `readyReplicas`
+    pub ready: i32,
+    /// `availableReplicas`
+    pub available: i32,
+    /// `terminatingReplicas`; `None` while the feature is off.
+    pub terminating: Option<i32>,
+}
+
+/// What is stored of a status.
+#[derive(Clone, Copy, Debug)]
+pub struct Stored {
+    /// Its numbers.
+    pub count: Count,
+    /// Its `ReplicaFailure` condition.
+    pub failure: Condition,
+}
+
+impl Stored {
+    /// The stored status of a ReplicaSet.
+    pub fn of(rs: &store::ReplicaSet) -> Self {
+        let count = Count {
+            observed_generation: rs.observed_generation(),
+            replicas: rs.status_replicas,
+            fully_labeled: rs.fully_labeled_replicas,
+            ready: rs.ready_replicas,
+            available: rs.available_replicas,
+            terminating: rs.terminating_replicas(),
+        };
+        Self { count, failure: rs.replica_failure() }
+    }
+}
+
+/// What becomes of the `ReplicaFailure` condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureWrite {
+    /// Nothing. One that is there stays as it is, its message too, while the failure lasts.
+    Keep,
+    /// It is added, for this reason.
+    Add(&'static str),
+    /// It is removed.
+    Remove,
+}
+
+impl FailureWrite {
+    /// What becomes of the condition after a sync that failed for `reason`, or did not.
+    pub fn after(stored: &Condition, reason: Option<&'static str>) -> Self {
+        match (reason, stored.status().is_some()) {
+            (Some(reason), false) => Self::Add(reason),
+            (None, true) => Self::Remove,
+            _ => Self::Keep,
+        }
+    }
+}
+
+/// Whether a status has to be written.
+pub fn needs_write(stored: &Stored, count: &Count, failure: FailureWrite) -> bool {
+    *count != stored.count || failure != FailureWrite::Keep
+}
+
+impl Count {
+    /// Whether it tells of a generation that the stored status does not tell of.
+    pub fn is_of_new_generation(&self, stored: &Stored) -> bool {
+        self.observed_generation != stored.count.observed_generation
+    }
+}
