@@ -26,6 +26,7 @@ pub mod json;
 pub mod limits;
 pub mod link;
 pub mod manager;
+pub mod metrics;
 pub mod queue;
 pub mod replicaset;
 pub mod resources;

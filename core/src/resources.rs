@@ -3,6 +3,7 @@
 use crate::consistency::{Consistency, Writes};
 use crate::expect::{Expectations, Expected};
 use crate::queue::{Item, Queue};
+use crate::replicaset::Ranked;
 use crate::store::{Cache, CacheState, Deployment, Entry, Group, Groups, Pod, ReplicaSet, Table};
 use crate::text::{Cell, Interner};
 
@@ -70,6 +71,8 @@ pub struct Resources<
     deployment_queue: Queue<[Item; DEPLOYMENTS]>,
     expectations: Expectations<[Expected; REPLICA_SETS]>,
     replica_set_writes: Consistency<[Writes; REPLICA_SETS]>,
+    status_written: [u32; REPLICA_SETS],
+    ranking: [Ranked; PODS],
 }
 
 /// Views of the parts of [`Resources`], whatever their capacities.
@@ -85,6 +88,10 @@ pub struct Parts<'a> {
     pub expectations: &'a mut Expectations,
     /// What was written for ReplicaSets.
     pub replica_set_writes: &'a mut Consistency,
+    /// When the status of each ReplicaSet was last written, in milliseconds; 0 is never.
+    pub status_written: &'a mut [u32],
+    /// Room to rank the pods of one ReplicaSet.
+    pub ranking: &'a mut [Ranked],
 }
 
 impl<
@@ -108,6 +115,8 @@ impl<
             deployment_queue: Queue::new(),
             expectations: Expectations::new(),
             replica_set_writes: Consistency::new(),
+            status_written: [0; REPLICA_SETS],
+            ranking: [Ranked::NONE; PODS],
         }
     }
 
@@ -126,6 +135,8 @@ impl<
             deployment_queue: &mut self.deployment_queue,
             expectations: &mut self.expectations,
             replica_set_writes: &mut self.replica_set_writes,
+            status_written: &mut self.status_written,
+            ranking: &mut self.ranking,
         }
     }
 }

@@ -21,6 +21,11 @@ impl SlowStart {
         Self { remaining: count - first, batch: first, waiting: first, open: 0, failed: false }
     }
 
+    /// Whether another creation may begin now.
+    pub const fn can_begin(&self) -> bool {
+        self.waiting > 0
+    }
+
     /// Whether another creation may begin now; then it has begun.
     pub fn begin(&mut self) -> bool {
         let begins = self.waiting > 0;

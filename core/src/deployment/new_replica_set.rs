@@ -12,6 +12,9 @@ pub const FOUND_NEW_REPLICA_SET: &str = "FoundNewReplicaSet";
 /// `Progressing`, when the new ReplicaSet has been created.
 pub const NEW_REPLICA_SET_CREATED: &str = "NewReplicaSetCreated";
 
+/// `Progressing`, when the new ReplicaSet could not be created.
+pub const REPLICA_SET_CREATE_ERROR: &str = "ReplicaSetCreateError";
+
 /// Brings the new ReplicaSet up to date, if there is one. Returns whether the sync goes on.
 ///
 /// Kubernetes looks twice in one sync; when there was something to write, its second look

@@ -11,5 +11,6 @@ mod recorder;
 mod write;
 
 pub use correlate::Memory;
+pub(crate) use message::write_text;
 pub use message::{EventType, Message, Subject};
 pub use recorder::{Event, Recorder, Sending};

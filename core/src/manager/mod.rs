@@ -10,34 +10,84 @@
 //! - calls `poll_watch` and `poll` again whenever something came in, and at
 //!   [`Manager::poll_at`] at the latest.
 
+mod answers;
+mod body;
+mod context;
+mod dispatch;
+mod exposition;
+mod issue;
+mod names;
+mod rate;
 mod registry;
 mod request;
+mod respond;
+mod router;
 mod settings;
+mod workspace;
 
+pub(crate) use context::Context;
 pub use registry::{Controller, Enabled, UnknownController};
 pub use request::{
     Body, ContentType, Failure, Make, Method, ObjectName, Request, Splice, TARGET, Target, Ticket,
 };
 pub use settings::{Rate, Settings};
+pub use workspace::{Desk, Workspace};
 
-use core::fmt;
-
+use crate::deployment;
+use crate::metrics::Metrics;
+use crate::replicaset;
 use crate::resources::Parts;
 use crate::store::Kind;
-use crate::time::{Instant, Timestamp};
-use crate::watch;
+use crate::time::{Instant, Timestamp, WallClock};
+use crate::watch::{self, Feed, Resource, Watch};
+
+use rate::Bucket;
+use router::Router;
+
+type Split<'m, 'a> = (Context<'m, 'a>, &'m mut [replicaset::Worker], &'m mut [deployment::Worker]);
 
 /// The controllers, their cache and their requests.
-#[derive(Debug)]
 pub struct Manager<'a> {
     parts: Parts<'a>,
+    desk: Desk<'a>,
     settings: Settings,
+    pod_watch: Watch,
+    replica_set_watch: Watch,
+    deployment_watch: Watch,
+    wall: WallClock,
+    deployment_bucket: Bucket,
+    replica_set_bucket: Bucket,
+    /// The event at hand is under way under this number.
+    event_ticket: Option<u16>,
+    event_status: u16,
+    serial: u16,
+    /// Counts requests, so that events get their turn.
+    turn: u8,
+    metrics: Metrics,
 }
 
 impl<'a> Manager<'a> {
     /// Controllers that have not begun.
-    pub fn new(parts: Parts<'a>, settings: Settings) -> Self {
-        Self { parts, settings }
+    pub fn new(parts: Parts<'a>, desk: Desk<'a>, settings: Settings) -> Self {
+        let Settings { namespace, label_selector, resync, .. } = settings;
+        let watch =
+            |resource| Watch::new(Resource { namespace, label_selector, ..resource }, resync);
+        Self {
+            parts,
+            desk,
+            settings,
+            pod_watch: watch(Resource::PODS),
+            replica_set_watch: watch(Resource::REPLICA_SETS),
+            deployment_watch: watch(Resource::DEPLOYMENTS),
+            wall: WallClock::new(),
+            deployment_bucket: Bucket::FULL,
+            replica_set_bucket: Bucket::FULL,
+            event_ticket: None,
+            event_status: 0,
+            serial: 0,
+            turn: 0,
+            metrics: Metrics::ZERO,
+        }
     }
 
     /// The next thing to do for the watch of a kind, if any. To be called until it returns
@@ -48,8 +98,13 @@ impl<'a> Manager<'a> {
         now: Instant,
         random: u32,
     ) -> Option<watch::Command<'_>> {
-        let _ = (kind, now, random, &mut self.parts);
-        None
+        if self.watch_mut(kind).take_resync(now) {
+            self.resync(kind);
+        }
+        if self.parts.cache.take_relist_wish(kind) {
+            self.watch_mut(kind).want_relist();
+        }
+        self.watch_mut(kind).poll(now, random)
     }
 
     /// Takes in what came back for a request of a watch. `random` is a fresh uniform number.
@@ -61,52 +116,106 @@ impl<'a> Manager<'a> {
         id: watch::RequestId,
         input: watch::Input<'_>,
     ) {
-        let _ = (kind, now, random, id, input);
+        let Self { parts, desk, metrics, .. } = self;
+        let cache = &mut parts.cache;
+        let handler = &mut Router {
+            replica_set_queue: parts.replica_set_queue,
+            deployment_queue: parts.deployment_queue,
+            expectations: parts.expectations,
+            status_written: parts.status_written,
+            metrics,
+            now,
+        };
+        match kind {
+            Kind::Pod => {
+                let decoder = &mut *desk.pod_feed;
+                let mut feed = Feed { decoder, cache, handler };
+                self.pod_watch.handle(now, random, id, input, &mut feed);
+            }
+            Kind::ReplicaSet => {
+                let decoder = &mut *desk.replica_set_feed;
+                let mut feed = Feed { decoder, cache, handler };
+                self.replica_set_watch.handle(now, random, id, input, &mut feed);
+            }
+            Kind::Deployment => {
+                let decoder = &mut *desk.deployment_feed;
+                let mut feed = Feed { decoder, cache, handler };
+                self.deployment_watch.handle(now, random, id, input, &mut feed);
+            }
+        }
     }
 
     /// The server's `Date`, from the head of any response, those of watches included.
     pub fn set_date(&mut self, now: Instant, date: Timestamp) {
-        let _ = (now, date);
+        self.wall.set(now, date);
     }
 
-    /// The next request to send now, if any. To be called until it returns `None`, or while the
-    /// driver has a connection to spare. `random` is a fresh uniform number.
-    pub fn poll(&mut self, now: Instant, random: u32) -> Option<Request> {
-        let _ = (now, random, &self.settings);
-        None
+    /// Whether all caches are complete and the time is known, so that controllers act.
+    pub fn has_started(&self) -> bool {
+        self.wall.at(Instant::ZERO).is_some()
+            && [&self.pod_watch, &self.replica_set_watch, &self.deployment_watch]
+                .into_iter()
+                .all(Watch::has_synced)
     }
 
-    /// When [`poll`](Self::poll) or [`poll_watch`](Self::poll_watch) has something to do, if
-    /// nothing comes in before.
-    pub fn poll_at(&self) -> Option<Instant> {
-        None
+    /// The state of the watch of a kind.
+    pub fn watch(&self, kind: Kind) -> &Watch {
+        match kind {
+            Kind::Pod => &self.pod_watch,
+            Kind::ReplicaSet => &self.replica_set_watch,
+            Kind::Deployment => &self.deployment_watch,
+        }
     }
 
-    /// Writes a [`Body::Document`]. An error is that of `out`, or the object is gone: then the
-    /// request cannot be sent any more ([`Failure::NotSent`]).
-    pub fn write_body(&self, ticket: Ticket, out: &mut dyn fmt::Write) -> fmt::Result {
-        let _ = (ticket, out);
-        Err(fmt::Error)
+    /// The cached cluster.
+    pub fn cache(&self) -> &crate::store::Cache<'a> {
+        &self.parts.cache
     }
 
-    /// The head of a response has come.
-    pub fn response_head(
-        &mut self,
-        ticket: Ticket,
-        now: Instant,
-        status: u16,
-        retry_after: Option<u32>,
-    ) {
-        let _ = (ticket, now, status, retry_after);
+    /// What was counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
-    /// Bytes of the body of a response, cut anywhere.
-    pub fn response_body(&mut self, ticket: Ticket, bytes: &[u8]) {
-        let _ = (ticket, bytes);
+    /// What syncs work with, and the workers.
+    fn split(&mut self, now: Instant) -> Option<Split<'_, 'a>> {
+        let wall = self.wall.at(now)?;
+        let Self { parts, desk, settings, .. } = self;
+        let context = Context {
+            cache: &mut parts.cache,
+            replica_set_queue: parts.replica_set_queue,
+            deployment_queue: parts.deployment_queue,
+            expectations: parts.expectations,
+            ranking: parts.ranking,
+            status_written: parts.status_written,
+            recorder: desk.recorder,
+            view: desk.view,
+            settings,
+            now,
+            wall,
+        };
+        Some((context, desk.replica_set_workers, desk.deployment_workers))
     }
 
-    /// The request has ended: with a complete response, or with a failure. The ticket is void.
-    pub fn response_end(&mut self, ticket: Ticket, now: Instant, end: Result<(), Failure>) {
-        let _ = (ticket, now, end);
+    fn watch_mut(&mut self, kind: Kind) -> &mut Watch {
+        match kind {
+            Kind::Pod => &mut self.pod_watch,
+            Kind::ReplicaSet => &mut self.replica_set_watch,
+            Kind::Deployment => &mut self.deployment_watch,
+        }
+    }
+
+    /// Every object is looked at again, as if it had changed.
+    fn resync(&mut self, kind: Kind) {
+        let Parts { cache, replica_set_queue, deployment_queue, .. } = &mut self.parts;
+        match kind {
+            Kind::Pod => {}
+            Kind::ReplicaSet => {
+                cache.replica_sets.iter().for_each(|(slot, _)| replica_set_queue.add(slot));
+            }
+            Kind::Deployment => {
+                cache.deployments.iter().for_each(|(slot, _)| deployment_queue.add(slot));
+            }
+        }
     }
 }

@@ -215,13 +215,24 @@ pub enum Failure {
     SourceChanged,
 }
 
+impl Failure {
+    /// What happened, for people.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::NotSent => "the request could not be sent",
+            Self::Ambiguous => "no complete answer came",
+            Self::Source(_) => "the source object could not be read",
+            Self::SourceChanged => "the source object has changed meanwhile",
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())?;
         match self {
-            Self::NotSent => f.write_str("the request could not be sent"),
-            Self::Ambiguous => f.write_str("no complete answer came"),
-            Self::Source(status) => write!(f, "the source object could not be read: {status}"),
-            Self::SourceChanged => f.write_str("the source object has changed meanwhile"),
+            Self::Source(status) => write!(f, ": {status}"),
+            Self::NotSent | Self::Ambiguous | Self::SourceChanged => Ok(()),
         }
     }
 }

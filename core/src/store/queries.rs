@@ -1,5 +1,7 @@
 //! What controllers ask the cache.
 
+use core::borrow::Borrow;
+
 use crate::link::{Link, Slot};
 use crate::text::{LabelSet, Text};
 
@@ -86,10 +88,15 @@ impl Cache<'_> {
 
     /// A ReplicaSet is about to delete these pods of its own: from now on it awaits exactly
     /// their deletion. Returns how many it awaits.
-    pub fn expect_deletions(&mut self, rs: Slot, pods: &[Slot]) -> u16 {
+    pub fn expect_deletions(
+        &mut self,
+        rs: Slot,
+        pods: impl IntoIterator<Item = impl Borrow<Slot>>,
+    ) -> u16 {
         self.forget_expected_deletions(rs);
         let mut count = 0;
-        for &pod in pods {
+        for pod in pods {
+            let pod = *pod.borrow();
             if self.owner_of_pod(pod).slot() == Some(rs)
                 && let Some(entry) = self.pods.get_mut(pod)
                 && entry.flags & flag::EXPECTED == 0
@@ -107,7 +114,7 @@ impl Cache<'_> {
         let group = group.and_then(|key| self.groups.find(self.texts, &key));
         let mut at = group.and_then(|group| self.groups.get(group)).and_then(|group| group.first());
         while let Some(entry) = at.and_then(|slot| self.pods.get_mut(slot)) {
-            entry.flags &= !flag::EXPECTED;
+            entry.flags &= !(flag::EXPECTED | flag::VICTIM);
             at = entry.place(List::Owned).after;
         }
     }
@@ -120,23 +127,26 @@ impl Cache<'_> {
         expected
     }
 
-    /// Marks pods that [`take_victim`](Self::take_victim) is to return, each once.
-    pub fn mark_victims(&mut self, pods: &[Slot]) {
-        for &pod in pods {
-            if let Some(entry) = self.pods.get_mut(pod) {
+    /// Marks pods that [`next_victim`](Self::next_victim) is to return.
+    pub fn mark_victims(&mut self, pods: impl IntoIterator<Item = impl Borrow<Slot>>) {
+        for pod in pods {
+            if let Some(entry) = self.pods.get_mut(*pod.borrow()) {
                 entry.flags |= flag::VICTIM;
             }
         }
     }
 
-    /// The next pod of a ReplicaSet that was marked.
-    pub fn take_victim(&mut self, rs: Slot) -> Option<Slot> {
+    /// A pod of a ReplicaSet that is marked.
+    pub fn next_victim(&self, rs: Slot) -> Option<Slot> {
         let marked = |pod: &Entry<Pod>| pod.flags & flag::VICTIM != 0;
-        let (slot, _) = self.pods_of(rs).find(|(_, pod)| marked(pod))?;
-        if let Some(entry) = self.pods.get_mut(slot) {
+        self.pods_of(rs).find(|(_, pod)| marked(pod)).map(|(slot, _)| slot)
+    }
+
+    /// Takes the mark of a pod away.
+    pub fn unmark_victim(&mut self, pod: Slot) {
+        if let Some(entry) = self.pods.get_mut(pod) {
             entry.flags &= !flag::VICTIM;
         }
-        Some(slot)
     }
 
     /// Remembers whether a ReplicaSet's blindness was told of; returns what was remembered.

@@ -55,6 +55,18 @@ impl Name {
         texts.release(self.stem);
     }
 
+    /// The order of the names as texts.
+    pub fn compare(self, other: Self, texts: &Interner) -> core::cmp::Ordering {
+        self.bytes(texts).cmp(other.bytes(texts))
+    }
+
+    fn bytes(self, texts: &Interner) -> impl Iterator<Item = u8> {
+        let Self { stem, shape, tail } = self;
+        let dash = (shape & DASH != 0).then_some(b'-');
+        let tail = tail.into_iter().take(usize::from(shape & !DASH));
+        texts.pieces(stem).flatten().copied().chain(dash).chain(tail)
+    }
+
     /// Another handle to the same name.
     pub fn retain(self, texts: &mut Interner) -> Self {
         texts.retain(self.stem);

@@ -195,6 +195,16 @@ impl Watch {
         self.relist_wanted = true;
     }
 
+    /// Whether a resync is due; then it is taken care of by the caller, and `poll` does not ask
+    /// for it.
+    pub fn take_resync(&mut self, now: Instant) -> bool {
+        let due = self.resync_at.is_some_and(|at| at <= now);
+        if let (true, Some(every)) = (due, self.resync) {
+            self.resync_at = Some(now + every);
+        }
+        due
+    }
+
     /// The next thing to do now, if any. To be called until it returns `None`.
     ///
     /// `random` is a fresh uniform number.

@@ -1,0 +1,353 @@
+//! What a Deployment's worker does next.
+
+use core::cmp::Ordering;
+
+use crate::control::{Candidate, Claim, Claimer, claim};
+use crate::event::Message;
+use crate::link::Slot;
+use crate::manager::Context;
+use crate::store::{self, Entry, Kind, Record, ReplicaSet};
+use crate::wire::{IntAnnotation, Strategy};
+
+use super::decide::decide;
+use super::plan::{End, StatusWrite, Step, Warning};
+use super::view::{Counts, Facts, SETS, Set, View};
+use super::worker::{Outcome, Phase, Want, Worker};
+
+/// Failures in a row after which a key is left alone until something happens to it.
+const RETRIES: u16 = 15;
+
+impl Worker {
+    /// The next request of this sync; `None` while it waits for an answer or when it has ended.
+    pub(crate) fn want(&mut self, context: &mut Context<'_, '_>) -> Option<Want> {
+        let key = self.key?;
+        if self.open {
+            return None;
+        }
+        loop {
+            let is_there = context.cache.deployments.get(key).is_some_and(|d| d.uid() == self.uid);
+            if !is_there {
+                self.phase = Phase::Ending;
+            }
+            match self.phase {
+                Phase::Idle => return None,
+                Phase::Claim => {
+                    if let Some(want) = self.next_claim(context, key) {
+                        return Some(want);
+                    }
+                }
+                Phase::Steps => match self.plan.steps.get(self.at).copied() {
+                    None => self.phase = Phase::Ending,
+                    Some(Step::Warn(warning)) => {
+                        context.record_deployment(key, warning.message());
+                        self.at += 1;
+                    }
+                    Some(Step::Status) if !self.plan.status.changes_something() => self.at += 1,
+                    Some(Step::Scale { set, from, .. }) if !is_size(context, key, set, from) => {
+                        // Somebody else has scaled it: Kubernetes would run into a conflict.
+                        self.step_failed(Outcome::Retry);
+                    }
+                    Some(_) => return Some(Want::Step),
+                },
+                Phase::Ending => {
+                    self.end(context, key);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// The step at hand has failed. Scaling down old ReplicaSets may fail: then that is all of it
+    /// for now, and the sync goes on.
+    pub(crate) fn step_failed(&mut self, outcome: Outcome) {
+        let is_tolerant = |step: &Step| matches!(step, Step::Scale { tolerant: true, .. });
+        if !self.plan.steps.get(self.at).is_some_and(is_tolerant) {
+            return self.stop(outcome);
+        }
+        while self.plan.steps.get(self.at).is_some_and(is_tolerant) {
+            self.at += 1;
+        }
+    }
+
+    /// Writes this status and nothing else, then ends with a failure.
+    pub(crate) fn end_with_status(&mut self, status: StatusWrite) {
+        self.plan.steps.clear();
+        self.plan.status = status;
+        self.at = 0;
+        self.plan.push(Step::Status);
+        self.outcome = Outcome::Retry;
+    }
+
+    /// The next ReplicaSet to adopt or release. Without one, decides what to do.
+    fn next_claim(&mut self, context: &mut Context<'_, '_>, key: Slot) -> Option<Want> {
+        let d = context.cache.deployments.get(key)?;
+        let (selector, namespace, deleting) =
+            (d.record.selector, d.namespace(), d.record.is_deleting());
+        let blind = context.cache.is_blind(Kind::ReplicaSet, key);
+        if blind != context.cache.tell_blind_deployment(key, blind) && blind {
+            context.record_deployment(key, Message::Blind(Kind::ReplicaSet));
+        }
+        if blind {
+            self.stop(Outcome::Good);
+            self.plan.end = End::Done;
+            return None;
+        }
+        if selector.is_empty() {
+            self.plan_selecting_all(context, key);
+            return None;
+        }
+        if selector.validate().is_err() {
+            self.stop(Outcome::Retry);
+            return None;
+        }
+        let texts = &*context.cache.texts;
+        let verdict = |set: &Entry<ReplicaSet>, owned| {
+            let matches = selector.matches(texts, set.record.labels);
+            let deleting_set = set.record.is_deleting();
+            claim(Claimer { deleting }, Candidate { owned, matches, deleting: deleting_set })
+        };
+        let owned = context.cache.replica_sets_of(key).map(|(slot, set)| (slot, set, Some(true)));
+        let orphans =
+            context.cache.orphan_replica_sets(namespace).map(|(slot, set)| (slot, set, None));
+        let next = owned
+            .chain(orphans)
+            .filter(|(slot, ..)| slot.index() >= self.cursor)
+            .map(|(slot, set, owned)| (slot, verdict(set, owned)))
+            .filter(|(_, claim)| matches!(claim, Claim::Adopt | Claim::Release))
+            .min_by_key(|(slot, _)| *slot);
+        match next {
+            Some((_, Claim::Adopt)) if !self.rechecked => Some(Want::Recheck),
+            Some((slot, Claim::Adopt)) => Some(Want::Adopt(slot)),
+            Some((slot, _)) => Some(Want::Release(slot)),
+            None => {
+                self.decide(context, key);
+                None
+            }
+        }
+    }
+
+    fn decide(&mut self, context: &mut Context<'_, '_>, key: Slot) {
+        let wall = context.wall;
+        context.fill_view(key);
+        let view = &mut *context.view;
+        self.sizes = (view.deployment.replicas, view.deployment.max_replicas());
+        self.has_deadline = view.deployment.progress_deadline_seconds.is_some();
+        self.at = 0;
+        match decide(view, &mut self.plan, wall) {
+            Ok(()) => self.phase = Phase::Steps,
+            Err(_) => self.stop(Outcome::Retry),
+        }
+    }
+
+    /// A selector that selects everything is refused; only that is told.
+    fn plan_selecting_all(&mut self, context: &mut Context<'_, '_>, key: Slot) {
+        let Some(d) = context.cache.deployments.get(key) else { return };
+        let counts = Counts::of(&d.record);
+        self.plan.steps.clear();
+        self.plan.end = End::Done;
+        self.at = 0;
+        self.phase = Phase::Steps;
+        self.plan.push(Step::Warn(Warning::SelectingAll));
+        if d.record.observed_generation() < d.record.generation() {
+            let observed_generation = d.record.generation();
+            let counts = Some(Counts { observed_generation, ..counts });
+            self.plan.push_status(StatusWrite { counts, ..StatusWrite::EMPTY });
+        }
+    }
+
+    fn end(&mut self, context: &mut Context<'_, '_>, key: Slot) {
+        let now = context.now;
+        self.key = None;
+        self.phase = Phase::Idle;
+        let is_there = context.cache.deployments.get(key).is_some();
+        let queue = &mut *context.deployment_queue;
+        match self.outcome {
+            _ if !is_there => {}
+            Outcome::Retry if queue.num_requeues(key) < RETRIES => {
+                queue.add_rate_limited(key, now);
+            }
+            Outcome::Retry | Outcome::Forget => queue.forget(key),
+            Outcome::Good => {
+                if self.plan.end == End::RateLimited {
+                    queue.add_rate_limited(key, now);
+                }
+                queue.forget(key);
+                match self.plan.end {
+                    End::Again => queue.add(key),
+                    End::After(wait) => queue.add_after(key, wait, now),
+                    End::Done | End::RateLimited => {}
+                }
+            }
+        }
+        queue.done(key);
+        if !is_there && queue.retire(key) {
+            context.cache.free_deployment(key);
+        }
+    }
+}
+
+/// Whether a ReplicaSet still is the Deployment's and of this size.
+fn is_size(context: &Context<'_, '_>, key: Slot, set: Slot, size: i32) -> bool {
+    context.cache.owner_of_replica_set(set).slot() == Some(key)
+        && context.cache.replica_sets.get(set).is_some_and(|set| set.record.replicas == size)
+}
+
+impl Warning {
+    const fn message(self) -> Message {
+        match self {
+            Self::SelectingAll => Message::SelectingAll,
+            Self::NoLastRevision => Message::LastRevisionNotFound,
+            Self::NoSuchRevision => Message::RevisionNotFound,
+            Self::TemplateUnchanged => Message::TemplateUnchanged,
+        }
+    }
+}
+
+impl Counts {
+    /// The numbers of a stored status.
+    pub(crate) fn of(d: &store::Deployment) -> Self {
+        Self {
+            observed_generation: d.observed_generation(),
+            replicas: d.status_replicas,
+            updated: d.updated_replicas,
+            ready: d.ready_replicas,
+            available: d.available_replicas,
+            unavailable: d.unavailable_replicas,
+            terminating: d.terminating_replicas,
+        }
+    }
+}
+
+impl Facts {
+    fn of(d: &store::Deployment) -> Self {
+        Self {
+            generation: d.generation(),
+            deleting: d.is_deleting(),
+            replicas: d.replicas,
+            paused: d.paused,
+            strategy: d.strategy,
+            max_surge: d.max_surge.get(),
+            max_unavailable: d.max_unavailable.get(),
+            min_ready_seconds: d.min_ready_seconds,
+            progress_deadline_seconds: d.progress_deadline_seconds.filter(|s| *s != i32::MAX),
+            revision_history_limit: d.revision_history_limit.filter(|limit| *limit != i32::MAX),
+            revision: d.revision.get(),
+            rollback_to: d.rollback_to.get(),
+            status: Counts::of(d),
+            available: d.available,
+            progressing: d.progressing,
+            replica_failure: d.replica_failure,
+        }
+    }
+}
+
+impl Context<'_, '_> {
+    /// Takes the facts about a Deployment and its claimed ReplicaSets.
+    fn fill_view(&mut self, key: Slot) {
+        let Self { cache, view, settings, .. } = self;
+        view.sets.clear();
+        view.new = None;
+        view.old_count = 0;
+        view.max_old_revision = 0;
+        view.second_revision = 0;
+        view.overflowed = false;
+        view.old_pods_running = false;
+        view.keep_terminating = settings.terminating_replicas;
+        let Some(d) = cache.deployments.get(key) else { return };
+        view.deployment = Facts::of(&d.record);
+        let claimed = || {
+            let matches = |set: &ReplicaSet| d.record.selector.matches(cache.texts, set.labels);
+            cache.replica_sets_of(key).filter(move |(_, set)| matches(&set.record))
+        };
+        for (slot, set) in claimed() {
+            let same_template = set.record.template() == d.record.template();
+            let annotations = set.record.annotations.contains(cache.texts, d.record.annotations);
+            let has_annotations = !same_template || annotations.unwrap_or(true);
+            keep(view, facts(slot, set, same_template, has_annotations));
+        }
+        sort_by_creation(
+            view,
+            |set| set.slot.and_then(|slot| cache.replica_sets.get(slot)).map(Entry::name),
+            cache.texts,
+        );
+        view.new = view.sets.iter().position(|set| set.same_template);
+        let new = view.new_set().and_then(|set| set.slot);
+        let mut highest = 0;
+        for (slot, set) in claimed() {
+            let revision = set.record.revision().value().unwrap_or(0);
+            if revision >= highest {
+                view.second_revision = highest;
+                highest = revision;
+            } else {
+                view.second_revision = view.second_revision.max(revision);
+            }
+            if Some(slot) != new {
+                view.max_old_revision = view.max_old_revision.max(revision);
+                view.old_count += usize::from(!set.record.is_deleting());
+            }
+        }
+        if view.deployment.strategy == Strategy::Recreate {
+            let running =
+                |slot| cache.pods_of(slot).any(|(_, pod)| !pod.record.phase.is_terminal());
+            view.old_pods_running = claimed().any(|(slot, _)| Some(slot) != new && running(slot));
+        }
+    }
+}
+
+fn facts(slot: Slot, set: &Entry<ReplicaSet>, same_template: bool, has_annotations: bool) -> Set {
+    let rs = &set.record;
+    Set {
+        slot: Some(slot),
+        created: rs.created,
+        replicas: rs.replicas,
+        planned: rs.replicas,
+        status_replicas: rs.status_replicas,
+        ready: rs.ready_replicas,
+        available: rs.available_replicas,
+        terminating: rs.terminating_replicas(),
+        observed: rs.observed_generation() != 0,
+        up_to_date: rs.generation() <= rs.observed_generation(),
+        deleting: rs.is_deleting(),
+        desired: rs.desired_replicas(),
+        max: rs.max_replicas(),
+        revision: rs.revision(),
+        min_ready_seconds: rs.min_ready_seconds,
+        same_template,
+        has_annotations,
+        failure: rs.replica_failure(),
+    }
+}
+
+/// Puts a ReplicaSet into the view. When that is full, idle ones of the highest revisions stay
+/// out: the history is tidied up from the lowest. One place is left for a new ReplicaSet.
+fn keep(view: &mut View, set: Set) {
+    if view.sets.len() + 1 < SETS && view.sets.push(set).is_ok() {
+        return;
+    }
+    let spare = |set: &Set| set.is_idle() && !set.same_template;
+    let revision = |set: &Set| match set.revision {
+        IntAnnotation::Value(revision) => revision,
+        IntAnnotation::Absent | IntAnnotation::Invalid => 0,
+    };
+    let highest = view.sets.iter_mut().filter(|set| spare(set)).max_by_key(|set| revision(set));
+    match highest {
+        Some(other) if !spare(&set) || revision(&set) < revision(other) => *other = set,
+        Some(_) => {}
+        None if spare(&set) => {}
+        None => view.overflowed = true,
+    }
+}
+
+/// Oldest first; of the same age, by name.
+fn sort_by_creation(
+    view: &mut View,
+    name: impl Fn(&Set) -> Option<crate::text::Name>,
+    texts: &crate::text::Interner,
+) {
+    crate::control::heap_sort(&mut view.sets, |a, b| {
+        a.created.cmp(&b.created).then_with(|| match (name(a), name(b)) {
+            (Some(a), Some(b)) => a.compare(b, texts),
+            _ => Ordering::Equal,
+        })
+    });
+}

@@ -1,0 +1,100 @@
+//! One sync of a Deployment as a resumable machine: claim, decide, then step by step.
+
+use heapless::String;
+
+use crate::limits;
+use crate::link::Slot;
+use crate::wire::Uid;
+
+use super::plan::Plan;
+
+/// The state of one sync. All requests of a key come from one worker, in order.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    pub(crate) key: Option<Slot>,
+    pub(crate) uid: Uid,
+    pub(crate) phase: Phase,
+    /// Candidates in slots before this one have been claimed or not.
+    pub(crate) cursor: usize,
+    /// The live object was looked at, and may adopt.
+    pub(crate) rechecked: bool,
+    pub(crate) plan: Plan,
+    /// The step at hand.
+    pub(crate) at: usize,
+    /// A request is not answered.
+    pub(crate) open: bool,
+    /// `desired-replicas` and `max-replicas` of ReplicaSets that are scaled.
+    pub(crate) sizes: (i32, i32),
+    pub(crate) has_deadline: bool,
+    pub(crate) error: String<{ limits::MESSAGE }>,
+    pub(crate) outcome: Outcome,
+}
+
+/// Where a sync stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Idle,
+    Claim,
+    Steps,
+    Ending,
+}
+
+/// How a sync ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// As planned.
+    Good,
+    /// The key is retried with back-off, at most 15 times in a row.
+    Retry,
+    /// Nothing can be done until something changes.
+    Forget,
+}
+
+/// What a worker wants to send next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Want {
+    /// GET the Deployment itself, uncached.
+    Recheck,
+    /// Adopt an orphan.
+    Adopt(Slot),
+    /// Release a ReplicaSet that is no longer selected.
+    Release(Slot),
+    /// The request of the step at hand.
+    Step,
+}
+
+impl Worker {
+    /// A worker without work.
+    pub const IDLE: Self = Self {
+        key: None,
+        uid: Uid::NIL,
+        phase: Phase::Idle,
+        cursor: 0,
+        rechecked: false,
+        plan: Plan::EMPTY,
+        at: 0,
+        open: false,
+        sizes: (0, 0),
+        has_deadline: false,
+        error: String::new(),
+        outcome: Outcome::Good,
+    };
+
+    pub(crate) fn begin(&mut self, key: Slot, uid: Uid) {
+        self.key = Some(key);
+        self.uid = uid;
+        self.phase = Phase::Claim;
+        self.cursor = 0;
+        self.rechecked = false;
+        self.at = 0;
+        self.open = false;
+        self.error.clear();
+        self.outcome = Outcome::Good;
+    }
+
+    /// The sync ends here.
+    pub(crate) fn stop(&mut self, outcome: Outcome) {
+        self.outcome = outcome;
+        self.phase = Phase::Ending;
+    }
+}

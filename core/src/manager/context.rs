@@ -1,0 +1,92 @@
+//! What a sync works with.
+
+use crate::deployment::View;
+use crate::event::{Message, Recorder, Subject};
+use crate::expect::Expectations;
+use crate::link::Slot;
+use crate::queue::Queue;
+use crate::replicaset::Ranked;
+use crate::store::{Cache, Entry, Kind};
+use crate::text::{Name, Text};
+use crate::time::{Duration, Instant, Timestamp};
+
+use super::settings::Settings;
+
+/// What a sync works with, for as long as one call takes.
+pub(crate) struct Context<'c, 'a> {
+    pub(crate) cache: &'c mut Cache<'a>,
+    pub(crate) replica_set_queue: &'c mut Queue,
+    pub(crate) deployment_queue: &'c mut Queue,
+    pub(crate) expectations: &'c mut Expectations,
+    pub(crate) ranking: &'c mut [Ranked],
+    /// When the status of each ReplicaSet was last written, in milliseconds; 0 is never.
+    pub(crate) status_written: &'c mut [u32],
+    pub(crate) recorder: &'c mut Recorder,
+    pub(crate) view: &'c mut View,
+    pub(crate) settings: &'c Settings,
+    pub(crate) now: Instant,
+    pub(crate) wall: Timestamp,
+}
+
+impl Context<'_, '_> {
+    /// Tells something about a ReplicaSet.
+    pub(crate) fn record_replica_set(&mut self, rs: Slot, message: Message) {
+        if let Some(rs) = self.cache.replica_sets.get(rs) {
+            let subject = subject(Kind::ReplicaSet, rs);
+            self.recorder.record(self.cache.texts, subject, message, self.wall);
+        }
+    }
+
+    /// Tells something about a Deployment.
+    pub(crate) fn record_deployment(&mut self, d: Slot, message: Message) {
+        if let Some(d) = self.cache.deployments.get(d) {
+            let subject = subject(Kind::Deployment, d);
+            self.recorder.record(self.cache.texts, subject, message, self.wall);
+        }
+    }
+
+    /// As [`record_replica_set`](Self::record_replica_set), about a pod that is not cached.
+    pub(super) fn record_pod(&mut self, rs: Slot, pod: &str, message: fn(Name) -> Message) {
+        if let Ok(name) = Name::split(self.cache.texts, pod) {
+            self.record_replica_set(rs, message(name));
+            name.release(self.cache.texts);
+        }
+    }
+
+    /// As [`record_replica_set`](Self::record_replica_set), with an error in it.
+    pub(super) fn record_error(&mut self, rs: Slot, error: &str, message: fn(Text) -> Message) {
+        let text = self.cache.texts.intern(error.as_bytes()).unwrap_or_default();
+        self.record_replica_set(rs, message(text));
+        self.cache.texts.release(text);
+    }
+
+    /// How long the counts of a ReplicaSet's status still may lag behind.
+    pub(crate) fn status_lag_left(&self, rs: Slot) -> Option<Duration> {
+        let written = self.status_written.get(rs.index()).copied().filter(|at| *at != 0)?;
+        let elapsed = u64::from(millis(self.now).wrapping_sub(written));
+        let left = self.settings.status_lag - Duration::from_millis(elapsed);
+        (left > Duration::ZERO).then_some(left)
+    }
+
+    /// The status of a ReplicaSet has been written.
+    pub(super) fn note_status_write(&mut self, rs: Slot) {
+        if let Some(written) = self.status_written.get_mut(rs.index()) {
+            *written = millis(self.now).max(1);
+        }
+    }
+}
+
+/// Milliseconds, wrapping: only differences count.
+fn millis(now: Instant) -> u32 {
+    (now.as_micros() / 1_000) as u32
+}
+
+fn subject<R>(kind: Kind, entry: &Entry<R>) -> Subject {
+    Subject {
+        kind,
+        namespace: entry.namespace(),
+        name: entry.name(),
+        uid: entry.uid(),
+        version: entry.version(),
+    }
+}

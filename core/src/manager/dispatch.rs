@@ -1,0 +1,349 @@
+//! Handing out requests: keys to workers, workers to lanes.
+
+use core::fmt;
+
+use crate::deployment;
+use crate::event::Sending;
+use crate::queue::Next;
+use crate::replicaset;
+use crate::store::Kind;
+use crate::time::Instant;
+use crate::wire::Object;
+
+use super::body::Author;
+use super::issue::{LaneKind, compose, deployment_job, replica_set_job, writes_set};
+use super::request::{Body, ContentType, Method, Request, Target, Ticket};
+use super::workspace::{Desk, Job, Lane, LaneState};
+use super::{Controller, Manager};
+
+/// The lane of events, in tickets.
+pub(super) const EVENT_LANE: u8 = u8::MAX;
+/// Of so many requests, one is an event if one waits.
+const EVENT_TURN: u8 = 3;
+
+impl Manager<'_> {
+    /// The next request to send now, if any. To be called until it returns `None`, or while the
+    /// driver has a connection to spare. `random` is a fresh uniform number.
+    pub fn poll(&mut self, now: Instant, random: u32) -> Option<Request> {
+        let _ = random;
+        if !self.has_started() {
+            return None;
+        }
+        self.turn = (self.turn + 1) % EVENT_TURN;
+        let event_first = self.turn == 0;
+        let request = self.resend(now);
+        let request = request.or_else(|| if event_first { self.next_event(now) } else { None });
+        let request = request.or_else(|| self.next_of_deployments(now));
+        let request = request.or_else(|| self.next_of_replica_sets(now));
+        let request = request.or_else(|| self.next_event(now))?;
+        let sent = match request.method {
+            Method::Get => 0,
+            Method::Post => 1,
+            Method::Patch => 2,
+            Method::Delete => 3,
+        };
+        if let Some(count) = self.metrics.requests.get_mut(sent) {
+            *count = count.wrapping_add(1);
+        }
+        Some(request)
+    }
+
+    /// When [`poll`](Self::poll) or [`poll_watch`](Self::poll_watch) has something to do, if
+    /// nothing comes in before.
+    pub fn poll_at(&self) -> Option<Instant> {
+        let watches = [Kind::Pod, Kind::ReplicaSet, Kind::Deployment]
+            .map(|kind| Some(self.watch(kind).poll_at()));
+        let mut next = watches.into_iter().flatten().min();
+        if !self.has_started() {
+            return next;
+        }
+        let mut consider = |at: Option<Instant>| next = next.into_iter().chain(at).min();
+        consider(self.parts.replica_set_queue.poll_at());
+        consider(self.parts.deployment_queue.poll_at());
+        if self.event_ticket.is_none() {
+            consider(self.desk.recorder.poll_at().map(|at| at.max(self.event_bucket_ready())));
+        }
+        self.lane_states().for_each(|lane| consider(lane.resend_at));
+        let rate = self.settings.rate;
+        let busy = |processing: bool, ready: Instant| processing.then_some(ready);
+        let deployments = self.desk.deployment_workers.iter().any(|worker| worker.key.is_some());
+        let sets = self.desk.replica_set_workers.iter().any(|worker| worker.key.is_some());
+        if rate.is_some() {
+            consider(busy(deployments, self.deployment_bucket.ready_at(rate)));
+            consider(busy(sets, self.replica_set_bucket.ready_at(rate)));
+        }
+        next
+    }
+
+    /// Writes a [`Body::Document`]. An error is that of `out`, or the object is gone: then the
+    /// request cannot be sent any more ([`Failure::NotSent`](super::Failure::NotSent)).
+    pub fn write_body(&self, ticket: Ticket, out: &mut dyn fmt::Write) -> fmt::Result {
+        if ticket.lane == EVENT_LANE {
+            let is_current = self.event_ticket == Some(ticket.serial);
+            let recorder = &self.desk.recorder;
+            return if is_current {
+                recorder.write_body(self.parts.cache.texts, out)
+            } else {
+                Err(fmt::Error)
+            };
+        }
+        let (_, state) = self.lane(ticket).ok_or(fmt::Error)?;
+        let job = state.job.ok_or(fmt::Error)?;
+        let (replica_set_worker, deployment_worker) = workers(&self.desk, &job);
+        let cache = &self.parts.cache;
+        Author { cache, replica_set_worker, deployment_worker }.write(&job, out)
+    }
+
+    fn next_of_deployments(&mut self, now: Instant) -> Option<Request> {
+        if self.deployment_bucket.ready_at(self.settings.rate) > now {
+            return None;
+        }
+        if !self.settings.controllers.contains(Controller::Deployment) {
+            return None;
+        }
+        self.parts.deployment_queue.poll(now);
+        for index in 0..self.desk.deployment_workers.len() {
+            if let Some(job) = self.deployment_wants(index, now) {
+                let Some(request) = self.begin_job(job, now) else { continue };
+                if let Some(worker) = self.desk.deployment_workers.get_mut(index) {
+                    worker.open = true;
+                }
+                self.deployment_bucket.take(self.settings.rate, now);
+                return Some(request);
+            }
+        }
+        None
+    }
+
+    /// What a Deployment's worker wants to send, after it was given a key if it had none.
+    fn deployment_wants(&mut self, index: usize, now: Instant) -> Option<Job> {
+        loop {
+            let (mut context, _, workers) = self.split(now)?;
+            let worker = workers.get_mut(index)?;
+            if worker.key.is_none() {
+                let Next::Key(key) = context.deployment_queue.get() else { return None };
+                match context.cache.deployments.get(key) {
+                    Some(d) => worker.begin(key, d.uid()),
+                    None => {
+                        context.deployment_queue.done(key);
+                        continue;
+                    }
+                }
+                self.metrics.deployment_syncs = self.metrics.deployment_syncs.wrapping_add(1);
+                continue;
+            }
+            match worker.want(&mut context) {
+                Some(want) => {
+                    let job = deployment_job(context.cache, worker, index as u8, want);
+                    match job {
+                        Some(job) => return Some(job),
+                        // What it is about has gone meanwhile.
+                        None => worker.stop(deployment::Outcome::Retry),
+                    }
+                }
+                None if worker.key.is_some() => return None,
+                None => {}
+            }
+        }
+    }
+
+    fn next_of_replica_sets(&mut self, now: Instant) -> Option<Request> {
+        if self.replica_set_bucket.ready_at(self.settings.rate) > now {
+            return None;
+        }
+        if !self.settings.controllers.contains(Controller::ReplicaSet) {
+            return None;
+        }
+        self.parts.replica_set_queue.poll(now);
+        for index in 0..self.desk.replica_set_workers.len() {
+            if let Some((job, want)) = self.replica_set_wants(index, now) {
+                let Some(request) = self.begin_job(job, now) else { continue };
+                if let Some(worker) = self.desk.replica_set_workers.get_mut(index) {
+                    worker.open += 1;
+                    match want {
+                        replicaset::Want::Create => {
+                            worker.creations.begin();
+                        }
+                        replicaset::Want::Delete(pod) => self.parts.cache.unmark_victim(pod),
+                        _ => {}
+                    }
+                }
+                self.replica_set_bucket.take(self.settings.rate, now);
+                return Some(request);
+            }
+        }
+        None
+    }
+
+    fn replica_set_wants(&mut self, index: usize, now: Instant) -> Option<(Job, replicaset::Want)> {
+        loop {
+            let (mut context, workers, _) = self.split(now)?;
+            let worker = workers.get_mut(index)?;
+            if worker.key.is_none() {
+                let Next::Key(key) = context.replica_set_queue.get() else { return None };
+                match context.cache.replica_sets.get(key) {
+                    Some(rs) => worker.begin(key, rs.uid()),
+                    None => {
+                        context.replica_set_queue.done(key);
+                        continue;
+                    }
+                }
+                self.metrics.replica_set_syncs = self.metrics.replica_set_syncs.wrapping_add(1);
+                continue;
+            }
+            match worker.want(&mut context) {
+                Some(want) => {
+                    let job = replica_set_job(context.cache, worker, index as u8, want);
+                    match job {
+                        Some(job) => return Some((job, want)),
+                        None => worker.phase = replicaset::Phase::Ending,
+                    }
+                }
+                None if worker.key.is_some() => return None,
+                None => {}
+            }
+        }
+    }
+
+    /// Puts a job into a free lane and composes its request. `None` if it has to wait.
+    fn begin_job(&mut self, mut job: Job, now: Instant) -> Option<Request> {
+        if job.task.lane() == LaneKind::ReplicaSet && self.is_set_busy(&job) {
+            return None;
+        }
+        let desk = &mut self.desk;
+        let (pods, sets) = (desk.pods.len(), desk.replica_sets.len());
+        let (index, state) = match job.task.lane() {
+            LaneKind::Pod => free(desk.pods, 0)?,
+            LaneKind::ReplicaSet => free(desk.replica_sets, pods)?,
+            LaneKind::Deployment => free(desk.deployments, pods + sets)?,
+        };
+        self.serial = self.serial.wrapping_add(1);
+        *state = LaneState { serial: self.serial, job: None, ..LaneState::FREE };
+        let ticket = Ticket { lane: index, serial: self.serial };
+        job.name.retain(self.parts.cache.texts);
+        self.parts.cache.texts.retain(job.namespace);
+        job.at = self.wall.at(now).unwrap_or_default();
+        state.job = Some(job);
+        let request = self.compose(ticket, &job);
+        if request.is_none() {
+            self.release_job(ticket);
+        }
+        request
+    }
+
+    /// A write to a ReplicaSet waits until an earlier one is answered: both controllers write to
+    /// it, and a write that does not know of the other would be refused.
+    fn is_set_busy(&self, job: &Job) -> bool {
+        writes_set(job, job.uid)
+            && self
+                .desk
+                .replica_sets
+                .iter()
+                .any(|lane| lane.state.job.is_some_and(|other| writes_set(&other, job.uid)))
+    }
+
+    fn compose(&self, ticket: Ticket, job: &Job) -> Option<Request> {
+        let (replica_set_worker, deployment_worker) = workers(&self.desk, job);
+        compose(&self.parts.cache, ticket, job, replica_set_worker, deployment_worker)
+    }
+
+    /// A request that the server wants to see again later.
+    fn resend(&mut self, now: Instant) -> Option<Request> {
+        let due = |state: &LaneState| state.resend_at.is_some_and(|at| at <= now);
+        let index = self.lane_states().position(due)?;
+        self.serial = self.serial.wrapping_add(1);
+        let serial = self.serial;
+        let state = self.lane_state_mut(index as u8)?;
+        *state = LaneState { serial, job: state.job, retries: state.retries, ..LaneState::FREE };
+        let job = state.job?;
+        self.compose(Ticket { lane: index as u8, serial }, &job)
+    }
+
+    fn next_event(&mut self, now: Instant) -> Option<Request> {
+        if self.event_ticket.is_some() || self.event_bucket_ready() > now {
+            return None;
+        }
+        let texts = &mut *self.parts.cache.texts;
+        let sending = self.desk.recorder.poll(texts, now)?;
+        let mut target = Target::new();
+        self.desk.recorder.write_target(texts, &mut target).ok()?;
+        self.serial = self.serial.wrapping_add(1);
+        self.event_ticket = Some(self.serial);
+        self.event_status = 0;
+        match self.desk.recorder.controller() {
+            Some(Controller::ReplicaSet) => {
+                self.replica_set_bucket.take(self.settings.rate, now);
+            }
+            _ => self.deployment_bucket.take(self.settings.rate, now),
+        }
+        let (method, content_type) = match sending {
+            Sending::Create => (Method::Post, ContentType::Json),
+            Sending::Count => (Method::Patch, ContentType::StrategicMergePatch),
+        };
+        let ticket = Ticket { lane: EVENT_LANE, serial: self.serial };
+        Some(Request { ticket, method, target, content_type, body: Body::Document })
+    }
+
+    fn event_bucket_ready(&self) -> Instant {
+        let rate = self.settings.rate;
+        match self.desk.recorder.controller() {
+            Some(Controller::Deployment) => self.deployment_bucket.ready_at(rate),
+            Some(Controller::ReplicaSet) => self.replica_set_bucket.ready_at(rate),
+            None => {
+                let (a, b) = (self.deployment_bucket, self.replica_set_bucket);
+                a.ready_at(rate).min(b.ready_at(rate))
+            }
+        }
+    }
+
+    /// The lane of a ticket that is still good.
+    pub(super) fn lane(&self, ticket: Ticket) -> Option<(u8, &LaneState)> {
+        let state = self.lane_states().nth(usize::from(ticket.lane))?;
+        let is_good =
+            state.serial == ticket.serial && state.job.is_some() && state.resend_at.is_none();
+        is_good.then_some((ticket.lane, state))
+    }
+
+    pub(super) fn lane_states(&self) -> impl Iterator<Item = &LaneState> {
+        let Desk { pods, replica_sets, deployments, .. } = &self.desk;
+        let pods = pods.iter().map(|lane| &lane.state);
+        let sets = replica_sets.iter().map(|lane| &lane.state);
+        pods.chain(sets).chain(deployments.iter().map(|lane| &lane.state))
+    }
+
+    pub(super) fn lane_state_mut(&mut self, index: u8) -> Option<&mut LaneState> {
+        let Desk { pods, replica_sets, deployments, .. } = &mut self.desk;
+        let pods = pods.iter_mut().map(|lane| &mut lane.state);
+        let sets = replica_sets.iter_mut().map(|lane| &mut lane.state);
+        let all = pods.chain(sets).chain(deployments.iter_mut().map(|lane| &mut lane.state));
+        all.into_iter().nth(usize::from(index))
+    }
+
+    /// Frees the lane of a request that has ended.
+    pub(super) fn release_job(&mut self, ticket: Ticket) {
+        let job = self.lane_state_mut(ticket.lane).and_then(|state| state.job.take());
+        if let Some(job) = job {
+            job.name.release(self.parts.cache.texts);
+            self.parts.cache.texts.release(job.namespace);
+        }
+    }
+}
+
+fn free<K: Object>(lanes: &mut [Lane<K>], offset: usize) -> Option<(u8, &mut LaneState)> {
+    let (at, lane) = lanes.iter_mut().enumerate().find(|(_, lane)| lane.state.job.is_none())?;
+    lane.decoder.reset();
+    Some(((offset + at) as u8, &mut lane.state))
+}
+
+/// The worker that waits for a job.
+pub(super) fn workers<'d>(
+    desk: &'d Desk<'_>,
+    job: &Job,
+) -> (Option<&'d replicaset::Worker>, Option<&'d deployment::Worker>) {
+    let at = usize::from(job.worker);
+    if job.task.is_of_replica_set() {
+        (desk.replica_set_workers.get(at), None)
+    } else {
+        (None, desk.deployment_workers.get(at))
+    }
+}

@@ -1,0 +1,283 @@
+//! What a ReplicaSet's worker does next.
+
+use crate::control::{
+    Candidate, Claim, Claimer, Rank, SlowStart, claim, deletion_order, heap_sort, is_available,
+    next_availability,
+};
+use crate::event::Message;
+use crate::link::Slot;
+use crate::manager::Context;
+use crate::store::{Entry, Kind, Pod, Record, ReplicaSet};
+use crate::time::Duration;
+
+use super::manage::{Manage, manage};
+use super::status::{Count, FAILED_CREATE, FAILED_DELETE, FailureWrite, Stored, needs_write};
+use super::worker::{Outcome, Phase, Want, Worker};
+
+/// A pod and how many of its kind share its node, while pods are ranked.
+#[derive(Clone, Copy, Debug)]
+pub struct Ranked {
+    pod: Option<Slot>,
+    colocated: u16,
+}
+
+impl Ranked {
+    /// No pod.
+    pub const NONE: Self = Self { pod: None, colocated: 0 };
+}
+
+/// How long to wait for the watch after a creation of which nobody knows whether it succeeded.
+const AMBIGUOUS: Duration = Duration::from_secs(1);
+
+impl Worker {
+    /// The next request of this sync; `None` while it waits for answers or when it has ended.
+    pub(crate) fn want(&mut self, context: &mut Context<'_, '_>) -> Option<Want> {
+        let key = self.key?;
+        loop {
+            let is_there =
+                context.cache.replica_sets.get(key).is_some_and(|rs| rs.uid() == self.uid);
+            if !is_there {
+                self.phase = Phase::Ending;
+            }
+            match self.phase {
+                Phase::Idle => return None,
+                Phase::Claim if self.open > 0 => return None,
+                Phase::Claim if self.outcome != Outcome::Good => self.phase = Phase::Ending,
+                Phase::Claim => match self.next_claim(context, key) {
+                    Some(want) => return Some(want),
+                    None => self.manage(context, key),
+                },
+                Phase::Create if self.creations.is_over() => {
+                    (0..self.creations.skipped())
+                        .for_each(|_| context.expectations.creation_observed(key));
+                    self.phase = Phase::Status;
+                }
+                Phase::Create => return self.creations.can_begin().then_some(Want::Create),
+                Phase::Delete => match context.cache.next_victim(key) {
+                    Some(pod) => return Some(Want::Delete(pod)),
+                    None if self.open > 0 => return None,
+                    None => self.phase = Phase::Status,
+                },
+                Phase::Status if self.open > 0 => return None,
+                Phase::Status => {
+                    if self.wants_status(context, key) {
+                        return Some(Want::Status);
+                    }
+                    self.phase = Phase::Ending;
+                }
+                Phase::Ending => {
+                    if self.open == 0 {
+                        self.end(context, key);
+                    }
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// The next pod to adopt or release.
+    fn next_claim(&mut self, context: &mut Context<'_, '_>, key: Slot) -> Option<Want> {
+        let rs = context.cache.replica_sets.get(key)?;
+        let (selector, namespace) = (rs.record.selector, rs.namespace());
+        if selector.validate().is_err() {
+            self.phase = Phase::Ending;
+            return None;
+        }
+        let claimer = Claimer { deleting: rs.record.is_deleting() };
+        let texts = &*context.cache.texts;
+        let verdict = |pod: &Entry<Pod>, owned| {
+            let matches = selector.matches(texts, pod.record.labels);
+            claim(claimer, Candidate { owned, matches, deleting: pod.record.is_deleting() })
+        };
+        let owned = context.cache.pods_of(key).map(|(slot, pod)| (slot, pod, Some(true)));
+        let orphans = context.cache.orphan_pods(namespace).map(|(slot, pod)| (slot, pod, None));
+        let next = owned
+            .chain(orphans)
+            .filter(|(slot, pod, _)| slot.index() >= self.cursor && pod.record.is_active())
+            .map(|(slot, pod, owned)| (slot, verdict(pod, owned)))
+            .filter(|(_, claim)| matches!(claim, Claim::Adopt | Claim::Release))
+            .min_by_key(|(slot, _)| *slot)?;
+        match next {
+            (_, Claim::Adopt) if !self.rechecked => Some(Want::Recheck),
+            (slot, Claim::Adopt) => Some(Want::Adopt(slot)),
+            (slot, _) => Some(Want::Release(slot)),
+        }
+    }
+
+    /// Counts the pods, then creates or deletes some.
+    fn manage(&mut self, context: &mut Context<'_, '_>, key: Slot) {
+        let Some(rs) = context.cache.replica_sets.get(key).copied() else { return };
+        self.phase = Phase::Status;
+        let blind = context.cache.is_blind(Kind::Pod, key);
+        if blind != context.cache.tell_blind_replica_set(key, blind) && blind {
+            context.record_replica_set(key, Message::Blind(Kind::Pod));
+        }
+        if blind {
+            // Half a view is no ground for numbers either.
+            self.phase = Phase::Ending;
+            return;
+        }
+        self.count(context, key, &rs.record);
+        if rs.record.is_deleting() {
+            return;
+        }
+        if let Some(expiry) = context.expectations.expire_at(key, context.now) {
+            context.replica_set_queue.add_after(key, expiry.since(context.now), context.now);
+            return;
+        }
+        let claimed = usize::try_from(self.count.replicas).unwrap_or(0);
+        match manage(claimed, rs.record.replicas) {
+            Manage::Nothing => {}
+            Manage::Create(_) if rs.record.template_labels.is_empty() => {
+                self.failed = Some(FAILED_CREATE);
+                self.fail(Outcome::Retry, "unable to create pods, no labels");
+            }
+            Manage::Create(count) => {
+                context.expectations.expect_creations(key, count, context.now);
+                self.creations = SlowStart::new(count);
+                self.phase = Phase::Create;
+            }
+            Manage::Delete(count) => {
+                context.choose_victims(key, usize::from(count));
+                self.phase = Phase::Delete;
+            }
+        }
+    }
+
+    fn count(&mut self, context: &Context<'_, '_>, key: Slot, rs: &ReplicaSet) {
+        let texts = &*context.cache.texts;
+        let mut count = Count { observed_generation: rs.generation(), ..Count::default() };
+        let mut terminating = 0;
+        for (_, pod) in context.cache.pods_of(key) {
+            let pod = &pod.record;
+            if !rs.selector.matches(texts, pod.labels) {
+                continue;
+            }
+            terminating += i32::from(pod.is_terminating());
+            if !pod.is_active() {
+                continue;
+            }
+            count.replicas += 1;
+            count.fully_labeled += i32::from(pod.labels.contains(texts, rs.template_labels));
+            count.ready += i32::from(pod.is_ready());
+            count.available += i32::from(is_available(pod, rs.min_ready_seconds, context.wall));
+        }
+        count.terminating = context.settings.terminating_replicas.then_some(terminating);
+        self.count = count;
+    }
+
+    /// Whether the status is to be written now.
+    fn wants_status(&mut self, context: &mut Context<'_, '_>, key: Slot) -> bool {
+        let Some(rs) = context.cache.replica_sets.get(key) else { return false };
+        let stored = Stored::of(&rs.record);
+        self.failure = FailureWrite::after(&stored.failure, self.failed);
+        if self.status_tries > 1 || !needs_write(&stored, &self.count, self.failure) {
+            return false;
+        }
+        let pressing = self.count.is_of_new_generation(&stored)
+            || self.failure != FailureWrite::Keep
+            || self.status_tries > 0;
+        match context.status_lag_left(key) {
+            Some(wait) if !pressing => {
+                context.replica_set_queue.add_after(key, wait, context.now);
+                false
+            }
+            _ => true,
+        }
+    }
+
+    fn end(&mut self, context: &mut Context<'_, '_>, key: Slot) {
+        let now = context.now;
+        self.key = None;
+        self.phase = Phase::Idle;
+        let rs = context.cache.replica_sets.get(key).map(|rs| (rs.uid(), rs.record));
+        let queue = &mut *context.replica_set_queue;
+        match (rs, self.outcome) {
+            (None, _) => {}
+            (Some(_), Outcome::Retry) => queue.add_rate_limited(key, now),
+            (Some(_), Outcome::RetryLater) => queue.add_after(key, AMBIGUOUS, now),
+            (Some((_, rs)), Outcome::Good) => {
+                queue.forget(key);
+                if rs.min_ready_seconds > 0 && self.count.ready != self.count.available {
+                    let pods = context.cache.pods_of(key).map(|(_, pod)| &pod.record);
+                    let fallback =
+                        Duration::from_secs(u64::from(rs.min_ready_seconds.unsigned_abs()));
+                    let wait = next_availability(pods, rs.min_ready_seconds, context.wall);
+                    queue.add_after(key, wait.unwrap_or(fallback), now);
+                }
+            }
+        }
+        queue.done(key);
+        if rs.is_none() && queue.retire(key) {
+            context.cache.free_replica_set(key);
+        }
+    }
+}
+
+impl Context<'_, '_> {
+    /// Ranks the claimed pods of a ReplicaSet and marks the first `count` for deletion.
+    fn choose_victims(&mut self, key: Slot, count: usize) {
+        let Some(rs) = self.cache.replica_sets.get(key) else { return };
+        let selector = rs.record.selector;
+        let mut len = 0;
+        for (slot, pod) in self.cache.pods_of(key) {
+            let claimed =
+                pod.record.is_active() && selector.matches(self.cache.texts, pod.record.labels);
+            if claimed && let Some(place) = self.ranking.get_mut(len) {
+                *place = Ranked { pod: Some(slot), colocated: 0 };
+                len += 1;
+            }
+        }
+        let ranked = core::mem::take(&mut self.ranking);
+        let (claimed, _) = ranked.split_at_mut_checked(len).unwrap_or_default();
+        if count < len {
+            for place in claimed.iter_mut() {
+                place.colocated = self.count_colocated(key, place.pod);
+            }
+            let wall = self.wall;
+            heap_sort(claimed, |a, b| match (self.rank(a), self.rank(b)) {
+                (Some(a), Some(b)) => deletion_order(&a, &b, wall),
+                _ => core::cmp::Ordering::Equal,
+            });
+        }
+        let victims = || claimed.iter().take(count).filter_map(|place| place.pod);
+        let expected = self.cache.expect_deletions(key, victims());
+        self.cache.mark_victims(victims());
+        self.expectations.expect_deletions(key, expected, self.now);
+        self.ranking = ranked;
+    }
+
+    fn rank(&self, ranked: &Ranked) -> Option<Rank> {
+        let entry = self.cache.pods.get(ranked.pod?)?;
+        let pod = &entry.record;
+        Some(Rank {
+            scheduled: !pod.node.is_empty(),
+            phase: pod.phase,
+            ready: pod.is_ready(),
+            deletion_cost: pod.deletion_cost,
+            colocated: ranked.colocated,
+            ready_since: pod.ready_transition,
+            restarts: pod.restarts,
+            sidecar_restarts: pod.sidecar_restarts,
+            created: pod.created,
+            uid: entry.uid(),
+        })
+    }
+
+    /// Active pods of all ReplicaSets with the same controller on the same node. A ReplicaSet
+    /// without a controller does not count them.
+    fn count_colocated(&self, key: Slot, pod: Option<Slot>) -> u16 {
+        let Some(node) = pod.and_then(|pod| Some(self.cache.pods.get(pod)?.record.node)) else {
+            return 0;
+        };
+        let siblings = self.cache.siblings_of(key);
+        let pods = siblings.flat_map(|(sibling, _)| self.cache.pods_of(sibling));
+        let there = pods.filter(|(_, pod)| pod.record.is_active() && pod.record.node == node);
+        u16::try_from(there.count()).unwrap_or(u16::MAX)
+    }
+}
+
+/// The reason of a failure in this phase.
+pub(crate) const fn failure_reason(creating: bool) -> &'static str {
+    if creating { FAILED_CREATE } else { FAILED_DELETE }
+}

@@ -1,0 +1,131 @@
+//! One sync of a ReplicaSet as a resumable machine: claim, manage, status.
+
+use heapless::String;
+
+use crate::control::SlowStart;
+use crate::limits;
+use crate::link::Slot;
+use crate::wire::Uid;
+
+use super::status::{Count, FailureWrite};
+
+/// The state of one sync. All requests of a key come from one worker, in order.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    pub(crate) key: Option<Slot>,
+    pub(crate) uid: Uid,
+    pub(crate) phase: Phase,
+    /// Candidates in slots before this one have been claimed or not.
+    pub(crate) cursor: usize,
+    /// The live object was looked at, and may adopt.
+    pub(crate) rechecked: bool,
+    pub(crate) creations: SlowStart,
+    /// Requests that are not answered.
+    pub(crate) open: u16,
+    pub(crate) count: Count,
+    pub(crate) failure: FailureWrite,
+    /// Why `ReplicaFailure` holds after this sync.
+    pub(crate) failed: Option<&'static str>,
+    /// The first error of this sync.
+    pub(crate) error: String<{ limits::MESSAGE }>,
+    pub(crate) outcome: Outcome,
+    pub(crate) status_tries: u8,
+}
+
+/// Where a sync stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Idle,
+    Claim,
+    Create,
+    Delete,
+    Status,
+    Ending,
+}
+
+/// How a sync ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Good,
+    /// The key is retried with back-off.
+    Retry,
+    /// The key is retried when the watch has had time to tell what really happened.
+    RetryLater,
+}
+
+/// What a worker wants to send next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Want {
+    /// GET the ReplicaSet itself, uncached.
+    Recheck,
+    /// Adopt an orphan.
+    Adopt(Slot),
+    /// Release a pod that is no longer selected.
+    Release(Slot),
+    /// Create one more pod.
+    Create,
+    /// Delete a pod.
+    Delete(Slot),
+    /// Write the status.
+    Status,
+}
+
+impl Worker {
+    /// A worker without work.
+    pub const IDLE: Self = Self {
+        key: None,
+        uid: Uid::NIL,
+        phase: Phase::Idle,
+        cursor: 0,
+        rechecked: false,
+        creations: SlowStart::new(0),
+        open: 0,
+        count: Count {
+            observed_generation: 0,
+            replicas: 0,
+            fully_labeled: 0,
+            ready: 0,
+            available: 0,
+            terminating: None,
+        },
+        failure: FailureWrite::Keep,
+        failed: None,
+        error: String::new(),
+        outcome: Outcome::Good,
+        status_tries: 0,
+    };
+
+    pub(crate) fn begin(&mut self, key: Slot, uid: Uid) {
+        self.key = Some(key);
+        self.uid = uid;
+        self.phase = Phase::Claim;
+        self.cursor = 0;
+        self.rechecked = false;
+        self.creations = SlowStart::new(0);
+        self.open = 0;
+        self.failure = FailureWrite::Keep;
+        self.failed = None;
+        self.error.clear();
+        self.outcome = Outcome::Good;
+        self.status_tries = 0;
+    }
+
+    /// Something failed: the sync ends with this error, the first one that came.
+    pub(crate) fn fail(&mut self, outcome: Outcome, error: &str) {
+        if self.error.is_empty() {
+            push_cut(&mut self.error, error);
+        }
+        if self.outcome != Outcome::RetryLater {
+            self.outcome = outcome;
+        }
+    }
+}
+
+/// Appends as much of a text as fits, in whole characters.
+pub(crate) fn push_cut<const N: usize>(out: &mut String<N>, text: &str) {
+    for character in text.chars() {
+        if out.push(character).is_err() {
+            return;
+        }
+    }
+}
