@@ -55,17 +55,9 @@ impl Manager<'_> {
     }
 
     /// The request has ended: with a complete response, or with a failure. The ticket is void.
-    ///
-    /// `random` is a fresh uniform number.
-    pub fn response_end(
-        &mut self,
-        ticket: Ticket,
-        now: Instant,
-        random: u32,
-        end: Result<(), Failure>,
-    ) {
+    pub fn response_end(&mut self, ticket: Ticket, now: Instant, end: Result<(), Failure>) {
         if ticket.lane == EVENT_LANE {
-            return self.event_ended(ticket, now, random, end);
+            return self.event_ended(ticket, now, end);
         }
         let Some((_, &state)) = self.lane(ticket) else { return };
         let Some(job) = state.job else { return };
@@ -81,7 +73,7 @@ impl Manager<'_> {
         self.release_job(ticket);
     }
 
-    fn event_ended(&mut self, ticket: Ticket, now: Instant, random: u32, end: Result<(), Failure>) {
+    fn event_ended(&mut self, ticket: Ticket, now: Instant, end: Result<(), Failure>) {
         if self.event_ticket != Some(ticket.serial) {
             return;
         }
@@ -89,7 +81,7 @@ impl Manager<'_> {
         let texts = &mut *self.parts.cache.texts;
         match end {
             Ok(()) => self.desk.recorder.answered(texts, self.event_status),
-            Err(_) => self.desk.recorder.failed(texts, now, random),
+            Err(_) => self.desk.recorder.failed(texts, now, self.random),
         }
     }
 

@@ -25,7 +25,9 @@ impl Manager<'_> {
     /// The next request to send now, if any. To be called until it returns `None`, or while the
     /// driver has a connection to spare. `random` is a fresh uniform number.
     pub fn poll(&mut self, now: Instant, random: u32) -> Option<Request> {
-        let _ = random;
+        self.polled_at = now;
+        self.random = random;
+        self.blocked_until = None;
         if !self.has_started() {
             return None;
         }
@@ -51,28 +53,29 @@ impl Manager<'_> {
     /// When [`poll`](Self::poll) or [`poll_watch`](Self::poll_watch) has something to do, if
     /// nothing comes in before.
     pub fn poll_at(&self) -> Option<Instant> {
-        let watches = [Kind::Pod, Kind::ReplicaSet, Kind::Deployment]
-            .map(|kind| Some(self.watch(kind).poll_at()));
-        let mut next = watches.into_iter().flatten().min();
+        let watches = [Kind::Pod, Kind::ReplicaSet, Kind::Deployment];
+        let mut next = watches.into_iter().map(|kind| self.watch(kind).poll_at()).min();
         if !self.has_started() {
             return next;
         }
-        let mut consider = |at: Option<Instant>| next = next.into_iter().chain(at).min();
+        // What was due when `poll` last looked waits for something else than time.
+        let mut consider = |at: Option<Instant>| {
+            next = next.into_iter().chain(at.filter(|at| *at > self.polled_at)).min();
+        };
         consider(self.parts.replica_set_queue.poll_at());
         consider(self.parts.deployment_queue.poll_at());
-        if self.event_ticket.is_none() {
-            consider(self.desk.recorder.poll_at().map(|at| at.max(self.event_bucket_ready())));
-        }
+        consider(self.desk.recorder.poll_at());
+        consider(self.blocked_until);
         self.lane_states().for_each(|lane| consider(lane.resend_at));
-        let rate = self.settings.rate;
-        let busy = |processing: bool, ready: Instant| processing.then_some(ready);
-        let deployments = self.desk.deployment_workers.iter().any(|worker| worker.key.is_some());
-        let sets = self.desk.replica_set_workers.iter().any(|worker| worker.key.is_some());
-        if rate.is_some() {
-            consider(busy(deployments, self.deployment_bucket.ready_at(rate)));
-            consider(busy(sets, self.replica_set_bucket.ready_at(rate)));
-        }
         next
+    }
+
+    /// Whether a bucket has a token. If not, someone waits for it.
+    fn may_send(&mut self, ready_at: Instant, now: Instant) -> bool {
+        if ready_at > now {
+            self.blocked_until = self.blocked_until.into_iter().chain([ready_at]).min();
+        }
+        ready_at <= now
     }
 
     /// Writes a [`Body::Document`]. An error is that of `out`, or the object is gone: then the
@@ -95,7 +98,10 @@ impl Manager<'_> {
     }
 
     fn next_of_deployments(&mut self, now: Instant) -> Option<Request> {
-        if self.deployment_bucket.ready_at(self.settings.rate) > now {
+        let is_idle = self.parts.deployment_queue.poll_at().is_none_or(|at| at > now)
+            && self.parts.deployment_queue.depth() == 0
+            && self.desk.deployment_workers.iter().all(|worker| worker.key.is_none());
+        if is_idle || !self.may_send(self.deployment_bucket.ready_at(self.settings.rate), now) {
             return None;
         }
         if !self.settings.controllers.contains(Controller::Deployment) {
@@ -148,7 +154,10 @@ impl Manager<'_> {
     }
 
     fn next_of_replica_sets(&mut self, now: Instant) -> Option<Request> {
-        if self.replica_set_bucket.ready_at(self.settings.rate) > now {
+        let is_idle = self.parts.replica_set_queue.poll_at().is_none_or(|at| at > now)
+            && self.parts.replica_set_queue.depth() == 0
+            && self.desk.replica_set_workers.iter().all(|worker| worker.key.is_none());
+        if is_idle || !self.may_send(self.replica_set_bucket.ready_at(self.settings.rate), now) {
             return None;
         }
         if !self.settings.controllers.contains(Controller::ReplicaSet) {
@@ -260,7 +269,10 @@ impl Manager<'_> {
     }
 
     fn next_event(&mut self, now: Instant) -> Option<Request> {
-        if self.event_ticket.is_some() || self.event_bucket_ready() > now {
+        if self.event_ticket.is_some() || self.desk.recorder.poll_at().is_none() {
+            return None;
+        }
+        if !self.may_send(self.event_bucket_ready(), now) {
             return None;
         }
         let texts = &mut *self.parts.cache.texts;

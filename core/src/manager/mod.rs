@@ -63,6 +63,11 @@ pub struct Manager<'a> {
     serial: u16,
     /// Counts requests, so that events get their turn.
     turn: u8,
+    /// When and with which random number `poll` was last called.
+    polled_at: Instant,
+    random: u32,
+    /// Something waits for the rate limit until then.
+    blocked_until: Option<Instant>,
     metrics: Metrics,
 }
 
@@ -86,6 +91,9 @@ impl<'a> Manager<'a> {
             event_status: 0,
             serial: 0,
             turn: 0,
+            polled_at: Instant::ZERO,
+            random: 0,
+            blocked_until: None,
             metrics: Metrics::ZERO,
         }
     }
