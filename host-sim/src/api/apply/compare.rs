@@ -1,7 +1,5 @@
 //! What changed between two objects, as sets of fields.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::fieldset::FieldSet;
@@ -19,122 +17,131 @@ pub(super) struct Comparison {
 impl Comparison {
     /// What was added or modified.
     pub(super) fn written(&self) -> FieldSet {
+        if self.modified.is_empty() {
+            return self.added.clone();
+        }
         self.added.union(&self.modified)
     }
 
     /// The same without some fields.
-    pub(super) fn without(&self, fields: &FieldSet) -> Self {
-        Self {
-            added: self.added.difference(fields),
-            modified: self.modified.difference(fields),
-            removed: self.removed.difference(fields),
+    pub(super) fn without(mut self, fields: &FieldSet) -> Self {
+        self.added.subtract(fields);
+        self.modified.subtract(fields);
+        self.removed.subtract(fields);
+        self
+    }
+
+    fn attach(&mut self, element: String, diff: Diff) {
+        let Diff { change, below } = diff;
+        for (set, kind, children) in [
+            (&mut self.added, Change::Added, below.added),
+            (&mut self.modified, Change::Modified, below.modified),
+            (&mut self.removed, Change::Removed, below.removed),
+        ] {
+            if change == kind || !children.is_empty() {
+                set.attach(element.clone(), change == kind, children);
+            }
         }
     }
 }
 
 /// Compares two objects of a type.
 pub(super) fn compare(ty: &ObjectType, old: &Value, new: &Value) -> Comparison {
-    let mut walk = Walk { found: Comparison::default(), path: Vec::new() };
-    walk.visit(Shape::Struct(ty), Some(old), Some(new));
-    walk.found
+    visit(Shape::Struct(ty), Some(old), Some(new)).map(|diff| diff.below).unwrap_or_default()
 }
 
-struct Walk {
-    found: Comparison,
-    path: Vec<String>,
+/// What became of a value itself.
+#[derive(Clone, Copy, PartialEq)]
+enum Change {
+    None,
+    Added,
+    Modified,
+    Removed,
 }
 
-impl Walk {
-    fn visit(&mut self, shape: Shape<'_>, old: Option<&Value>, new: Option<&Value>) {
-        let (old, new) = (old.filter(|v| !v.is_null()), new.filter(|v| !v.is_null()));
-        match (old, new) {
-            (None, None) => return,
-            (Some(old), Some(new)) if old == new => return,
-            (None, Some(_)) if !self.path.is_empty() => self.found.added.insert(&self.path),
-            (Some(_), None) if !self.path.is_empty() => self.found.removed.insert(&self.path),
-            _ => {}
-        }
-        match shape {
-            Shape::Struct(ty) if both_or_either(old, new, Value::is_object) => {
-                for name in names(old, new) {
-                    let field = ty.field(name);
-                    let shape = field.map_or(Shape::Leaf, shape_of_field);
-                    // A list that is written even when empty was always there.
-                    let always =
-                        field.is_some_and(|f| matches!(f.ty, Type::List(_)) && !f.omit_empty);
-                    let nothing = Value::Array(Vec::new());
-                    let before = get(old, name).or(if always { Some(&nothing) } else { None });
-                    self.step(field_element(name), shape, before, get(new, name));
-                }
-            }
-            Shape::Map(element) if both_or_either(old, new, Value::is_object) => {
-                for name in names(old, new) {
-                    let shape = shape_of_type(element);
-                    self.step(field_element(name), shape, get(old, name), get(new, name));
-                }
-            }
-            Shape::KeyedList(keys, ty) if both_or_either(old, new, Value::is_array) => {
-                let (Ok(before), Ok(after)) =
-                    (keyed(keys, ty, items(old)), keyed(keys, ty, items(new)))
-                else {
-                    // Without usable keys the list is one value.
-                    self.leaf(old, new);
-                    return;
-                };
-                let elements: BTreeSet<&String> =
-                    before.iter().chain(&after).map(|(element, _)| element).collect();
-                for element in elements {
-                    let find = |list: &[(String, &'_ Value)]| {
-                        list.iter().position(|(other, _)| other == element)
-                    };
-                    let (a, b) = (find(&before), find(&after));
-                    let a = a.and_then(|i| before.get(i)).map(|(_, v)| *v);
-                    let b = b.and_then(|i| after.get(i)).map(|(_, v)| *v);
-                    self.step(element.clone(), Shape::Struct(ty), a, b);
-                }
-            }
-            Shape::Set if both_or_either(old, new, Value::is_array) => {
-                for item in items(old) {
-                    if !items(new).contains(item) {
-                        self.step(value_element(item), Shape::Leaf, Some(item), None);
-                    }
-                }
-                for item in items(new) {
-                    if !items(old).contains(item) {
-                        self.step(value_element(item), Shape::Leaf, None, Some(item));
-                    }
-                }
-            }
-            _ => self.leaf(old, new),
-        }
-    }
+/// What became of a value and of what is below it.
+struct Diff {
+    change: Change,
+    below: Comparison,
+}
 
-    fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>) {
-        if old.is_some() && new.is_some() {
-            self.found.modified.insert(&self.path);
+/// Compares two values; `None` if nothing differs.
+fn visit(shape: Shape<'_>, old: Option<&Value>, new: Option<&Value>) -> Option<Diff> {
+    let (old, new) = (old.filter(|v| !v.is_null()), new.filter(|v| !v.is_null()));
+    let change = match (old, new) {
+        (None, None) => return None,
+        (Some(old), Some(new)) if old == new => return None,
+        (None, Some(_)) => Change::Added,
+        (Some(_), None) => Change::Removed,
+        (Some(_), Some(_)) => Change::None,
+    };
+    let mut below = Comparison::default();
+    let mut step = |element: String, shape: Shape<'_>, old: Option<&Value>, new: Option<&Value>| {
+        if let Some(diff) = visit(shape, old, new) {
+            below.attach(element, diff);
         }
-    }
-
-    fn step(
-        &mut self,
-        element: String,
-        shape: Shape<'_>,
-        old: Option<&Value>,
-        new: Option<&Value>,
-    ) {
-        self.path.push(element);
-        self.visit(shape, old, new);
-        self.path.pop();
-    }
+    };
+    let is_leaf = match shape {
+        Shape::Struct(ty) if both_or_either(old, new, Value::is_object) => {
+            for name in names(old, new) {
+                let field = ty.field(name);
+                let shape = field.map_or(Shape::Leaf, shape_of_field);
+                // A list that is written even when empty was always there.
+                let always = field.is_some_and(|f| matches!(f.ty, Type::List(_)) && !f.omit_empty);
+                let nothing = Value::Array(Vec::new());
+                let before = get(old, name).or(if always { Some(&nothing) } else { None });
+                step(field_element(name), shape, before, get(new, name));
+            }
+            false
+        }
+        Shape::Map(element) if both_or_either(old, new, Value::is_object) => {
+            for name in names(old, new) {
+                let shape = shape_of_type(element);
+                step(field_element(name), shape, get(old, name), get(new, name));
+            }
+            false
+        }
+        Shape::KeyedList(keys, ty) if both_or_either(old, new, Value::is_array) => {
+            match (keyed(keys, ty, items(old)), keyed(keys, ty, items(new))) {
+                (Ok(before), Ok(mut after)) => {
+                    for (element, item) in before {
+                        let same = after.iter().position(|(other, _)| *other == element);
+                        let other = same.map(|i| after.swap_remove(i).1);
+                        step(element, Shape::Struct(ty), Some(item), other);
+                    }
+                    for (element, item) in after {
+                        step(element, Shape::Struct(ty), None, Some(item));
+                    }
+                    false
+                }
+                // Without usable keys the list is one value.
+                _ => true,
+            }
+        }
+        Shape::Set if both_or_either(old, new, Value::is_array) => {
+            for item in items(old).iter().filter(|i| !items(new).contains(i)) {
+                step(value_element(item), Shape::Leaf, Some(item), None);
+            }
+            for item in items(new).iter().filter(|i| !items(old).contains(i)) {
+                step(value_element(item), Shape::Leaf, None, Some(item));
+            }
+            false
+        }
+        _ => true,
+    };
+    let modified = is_leaf && change == Change::None;
+    Some(Diff { change: if modified { Change::Modified } else { change }, below })
 }
 
 fn both_or_either(old: Option<&Value>, new: Option<&Value>, is: fn(&Value) -> bool) -> bool {
     old.is_none_or(is) && new.is_none_or(is)
 }
 
-fn names<'a>(old: Option<&'a Value>, new: Option<&'a Value>) -> BTreeSet<&'a str> {
+/// The names of either object: all of the new one, and those that only the old one has.
+fn names<'a>(old: Option<&'a Value>, new: Option<&'a Value>) -> impl Iterator<Item = &'a str> {
     let of = |value: Option<&'a Value>| value.and_then(Value::as_object).into_iter().flatten();
-    of(old).chain(of(new)).map(|(name, _)| name.as_str()).collect()
+    let gone = of(old).filter(move |(name, _)| get(new, name).is_none());
+    of(new).chain(gone).map(|(name, _)| name.as_str())
 }
 
 fn get<'a>(value: Option<&'a Value>, name: &str) -> Option<&'a Value> {

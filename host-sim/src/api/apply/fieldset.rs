@@ -61,6 +61,23 @@ impl FieldSet {
         }
     }
 
+    /// Adds an element with what is below it.
+    pub(super) fn attach(&mut self, element: String, member: bool, children: FieldSet) {
+        self.0.insert(element, Node { member, children });
+    }
+
+    /// Takes the members of another set out of this one.
+    pub(super) fn subtract(&mut self, other: &Self) {
+        for (element, theirs) in &other.0 {
+            let Some(mine) = self.0.get_mut(element) else { continue };
+            mine.member &= !theirs.member;
+            mine.children.subtract(&theirs.children);
+            if !mine.member && mine.children.is_empty() {
+                self.0.remove(element);
+            }
+        }
+    }
+
     /// The set below a path element, if anything is there.
     pub(super) fn below(&self, element: &str) -> Option<&FieldSet> {
         self.0.get(element).map(|node| &node.children)
@@ -82,11 +99,20 @@ impl FieldSet {
     }
 
     pub(super) fn difference(&self, other: &Self) -> Self {
-        self.combine(other, |mine, theirs| mine && !theirs, true)
+        let mut result = self.clone();
+        result.subtract(other);
+        result
     }
 
     pub(super) fn intersection(&self, other: &Self) -> Self {
-        self.combine(other, |mine, theirs| mine && theirs, false)
+        let mut result = Self::default();
+        for (element, node) in &self.0 {
+            if let Some(theirs) = other.0.get(element) {
+                let children = node.children.intersection(&theirs.children);
+                result.keep(element, Node { member: node.member && theirs.member, children });
+            }
+        }
+        result
     }
 
     /// What is in this set neither as a member of `other` nor below one.
@@ -138,22 +164,6 @@ impl FieldSet {
                 paths.push(path);
             }
         }
-    }
-
-    fn combine(&self, other: &Self, member: fn(bool, bool) -> bool, keeps_own: bool) -> Self {
-        let mut result = Self::default();
-        for (element, node) in &self.0 {
-            match other.0.get(element) {
-                Some(theirs) => {
-                    let children = node.children.combine(&theirs.children, member, keeps_own);
-                    let member = member(node.member, theirs.member);
-                    result.keep(element, Node { member, children });
-                }
-                None if keeps_own => result.keep(element, node.clone()),
-                None => {}
-            }
-        }
-        result
     }
 
     fn keep(&mut self, element: &str, node: Node) {

@@ -104,7 +104,8 @@ impl Managers {
 
     /// Sets what a manager owns; the time changes only with it.
     pub(super) fn put(&mut self, id: ManagerId, fields: FieldSet, now: Timestamp) {
-        let changed = self.fields_of(&id) != fields;
+        let before = self.0.iter().find(|entry| entry.id.is(&id));
+        let changed = before.map_or(!fields.is_empty(), |entry| entry.fields != fields);
         self.put_at(id, fields, changed.then_some(now));
     }
 

@@ -68,7 +68,7 @@ pub fn manage_update(kind: &Kind, new: &mut Value, old: &Value, writer: Writer<'
 
 fn record(kind: &Kind, new: &mut Value, old: &Value, mut managers: Managers, writer: Writer<'_>) {
     let Some(ty) = kind.object_type() else { return };
-    let changes = compare(ty, old, new).without(&reset::untracked());
+    let changes = compare(ty, old, new).without(reset::untracked());
     let own = ManagerId {
         manager: writer.manager.to_owned(),
         operation: Operation::Update,
@@ -78,7 +78,11 @@ fn record(kind: &Kind, new: &mut Value, old: &Value, mut managers: Managers, wri
     let written = changes.written();
     managers.take_from_others(&own, &kind.api_version(), &written, &changes.removed);
     let before = managers.fields_of(&own);
-    let after = before.difference(&changes.removed).union(&written);
+    let after = if before.is_empty() {
+        written
+    } else {
+        before.difference(&changes.removed).union(&written)
+    };
     managers.put(own, after, writer.now);
     set(child(new, "metadata"), "managedFields", managers.write());
 }
@@ -100,7 +104,7 @@ pub fn apply(
     let wanted = walk::field_set(ty, &config)
         .map_err(|why| untyped(&why))?
         .difference_deep(&reset)
-        .difference(&reset::untracked());
+        .difference(reset::untracked());
     let own = ManagerId {
         manager: writer.manager.to_owned(),
         operation: Operation::Apply,
@@ -125,7 +129,7 @@ pub fn apply(
 
     let mut changes = Comparison::default();
     if let Some(live) = live {
-        changes = compare(ty, live, &object).without(&reset::untracked());
+        changes = compare(ty, live, &object).without(reset::untracked());
         let asked = changes.written().intersection(&wanted);
         let disputed = match last_applied(live).filter(|_| writer.manager == KUBECTL) {
             // What kubectl applied from the client's side before is its own to change.

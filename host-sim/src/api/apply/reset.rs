@@ -1,11 +1,18 @@
 //! Fields that nobody owns, and fields an endpoint does not write.
 
+use std::sync::LazyLock;
+
 use super::fieldset::FieldSet;
 use crate::api::kind::Kind;
 use crate::api::rules::StatusMetadata;
 
 /// Identity and bookkeeping: set by the server, owned by nobody.
-pub(super) fn untracked() -> FieldSet {
+pub(super) fn untracked() -> &'static FieldSet {
+    static SET: LazyLock<FieldSet> = LazyLock::new(make_untracked);
+    &SET
+}
+
+fn make_untracked() -> FieldSet {
     const METADATA: [&str; 9] = [
         "name",
         "namespace",

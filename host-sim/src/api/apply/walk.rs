@@ -47,7 +47,8 @@ pub(super) fn shape_of_type(ty: &Type) -> Shape<'_> {
 
 /// The path element of a field or map key.
 pub(super) fn field_element(name: &str) -> String {
-    format!("f:{name}")
+    // Made for every field of every write: concatenation is cheaper than formatting.
+    ["f:", name].concat()
 }
 
 /// The path element of a scalar in a set.
@@ -57,19 +58,26 @@ pub(super) fn value_element(value: &Value) -> String {
 
 /// The path element of an element of a keyed list. An absent key stands for its default.
 pub(super) fn key_element(keys: &[&str], ty: &ObjectType, item: &Value) -> Result<String, String> {
+    let find = |key: &str| {
+        let value = item.get(key).filter(|v| !v.is_null());
+        let found = value.or_else(|| ty.field(key).and_then(|f| f.default.as_ref()));
+        found.ok_or_else(|| {
+            format!(
+                "associative list with keys has an element that omits key field \"{key}\" (and \
+                 doesn't have default value)"
+            )
+        })
+    };
+    // Most lists have one key with a plain name for value.
+    if let [key] = keys
+        && let Value::String(text) = find(key)?
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/'))
+    {
+        return Ok(["k:{\"", key, "\":\"", text, "\"}"].concat());
+    }
     let mut found = Map::new();
     for key in keys {
-        let value = item.get(key).filter(|v| !v.is_null()).cloned();
-        let default = || ty.field(key).and_then(|f| f.default.clone());
-        match value.or_else(default) {
-            Some(value) => found.insert((*key).to_owned(), value),
-            None => {
-                return Err(format!(
-                    "associative list with keys has an element that omits key field \"{key}\" \
-                     (and doesn't have default value)"
-                ));
-            }
-        };
+        found.insert((*key).to_owned(), find(key)?.clone());
     }
     Ok(format!("k:{}", Value::Object(found)))
 }

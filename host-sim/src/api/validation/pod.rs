@@ -18,11 +18,16 @@ pub(in crate::api) fn pod(pod: &Value, errors: &mut FieldErrors) {
 
 /// The metadata and spec of a template.
 pub(super) fn template(template: &Value, here: &Path, errors: &mut FieldErrors) {
+    template_metadata(template, here, errors);
+    spec(at(template, &["spec"]), &here.child("spec"), errors);
+}
+
+/// The metadata of a template.
+pub(super) fn template_metadata(template: &Value, here: &Path, errors: &mut FieldErrors) {
     let (meta, meta_at) = (at(template, &["metadata"]), here.child("metadata"));
     metadata::labels(meta, "labels", &meta_at, errors);
     metadata::annotations(meta, &meta_at, errors);
     pod_annotations(meta, &meta_at, errors);
-    spec(at(template, &["spec"]), &here.child("spec"), errors);
 }
 
 pub(super) fn pod_annotations(meta: &Value, here: &Path, errors: &mut FieldErrors) {

@@ -77,7 +77,12 @@ fn template(spec: &Value, kind: &str, here: &Path, errors: &mut FieldErrors) {
         let at = here.child("metadata").child("labels");
         errors.invalid(&at, shown, "`selector` does not match template `labels`");
     }
-    pod::template(template, here, errors);
+    if kind == "statefulset" {
+        // Upstream leaves the pod spec of a StatefulSet to its pods: volumes come with them.
+        pod::template_metadata(template, here, errors);
+    } else {
+        pod::template(template, here, errors);
+    }
     let pod_spec = at(template, &["spec"]);
     let here = here.child("spec");
     let policy = text(pod_spec, "restartPolicy");

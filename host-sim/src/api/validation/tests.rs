@@ -172,6 +172,11 @@ fn stateful_sets_are_refused_as_upstream_refuses_them() {
         assert_eq!(said, message, "{pointer}");
     }
     assert_eq!(refusal("apps", "statefulsets", stateful_set()), "");
+    let mut claimed = stateful_set();
+    claimed["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] =
+        json!([{"name": "data", "mountPath": "/data"}]);
+    claimed["spec"]["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec": {}}]);
+    assert_eq!(refusal("apps", "statefulsets", claimed), "");
 }
 
 #[test]
