@@ -1,0 +1,255 @@
+//! A manager and a server joined by a network that is a queue, with a kubelet beside them.
+//!
+//! Real bytes go through the real machines. Time is virtual; where two things could happen in
+//! either order, a seed decides.
+
+use std::collections::BTreeMap;
+
+use picokube_core::manager::{Body, Failure, Manager, Request, Settings, Workspace};
+use picokube_core::resources;
+use picokube_core::splice::{SpliceError, Splicer};
+use picokube_core::store::Kind;
+use picokube_core::time::{Duration, Instant, Timestamp};
+use picokube_core::watch::{Command, Input, RequestId};
+use serde_json::{Value, json};
+
+use crate::server::{Answer, Server};
+
+pub(crate) type Memory = resources! { pods: 200, replica_sets: 40, deployments: 10 };
+pub(crate) type Space = Workspace<4, 2, 3, 64>;
+
+const KINDS: [Kind; 3] = [Kind::Pod, Kind::ReplicaSet, Kind::Deployment];
+const PLURALS: [&str; 3] = ["pods", "replicasets", "deployments"];
+
+/// What may go wrong on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accident {
+    /// The request does not reach the server.
+    LostBefore,
+    /// The answer does not come back.
+    LostAfter,
+}
+
+pub(crate) struct Cluster<'a> {
+    pub(crate) server: Server,
+    pub(crate) manager: Manager<'a>,
+    pub(crate) now: Instant,
+    watches: [Option<(RequestId, u64)>; 3],
+    /// Requests under way, with the answers that the server has given.
+    open: Vec<(Request, Result<Answer, Failure>)>,
+    rng: u64,
+    /// Requests sent, by verb; reads of sources included.
+    pub(crate) requests: BTreeMap<String, usize>,
+    /// Applied to the next request whose target contains the text.
+    pub(crate) accident: Option<(String, Accident)>,
+}
+
+impl<'a> Cluster<'a> {
+    pub(crate) fn new(memory: &'a mut Memory, space: &'a mut Space, seed: u64) -> Self {
+        let settings = Settings { rate: None, ..Settings::DEFAULT };
+        Self::with(memory, space, seed, settings)
+    }
+
+    pub(crate) fn with(
+        memory: &'a mut Memory,
+        space: &'a mut Space,
+        seed: u64,
+        settings: Settings,
+    ) -> Self {
+        Self {
+            server: Server::new(),
+            manager: Manager::new(memory.parts(), space.desk(), settings),
+            now: Instant::from_micros(1),
+            watches: [None; 3],
+            open: vec![],
+            rng: seed,
+            requests: BTreeMap::new(),
+            accident: None,
+        }
+    }
+
+    fn random(&mut self) -> u32 {
+        self.rng = self.rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040);
+        (self.rng >> 32) as u32
+    }
+
+    /// Lets everything happen that happens without the kubelet and within `patience`.
+    pub(crate) fn run(&mut self, patience: Duration) {
+        let end = self.now + patience;
+        for _ in 0..1_000_000 {
+            if self.step() {
+                continue;
+            }
+            match self.manager.poll_at() {
+                Some(at) if at <= end => self.advance(at.since(self.now)),
+                _ => return,
+            }
+        }
+        panic!("never comes to rest");
+    }
+
+    /// Quiet for a quarter of a second.
+    pub(crate) fn settle(&mut self) {
+        self.run(Duration::from_millis(250));
+    }
+
+    pub(crate) fn advance(&mut self, span: Duration) {
+        // Half a millisecond at least: nothing is due twice at the same time.
+        self.now = self.now + span.max(Duration::from_micros(500));
+        let elapsed = self.now.as_micros() / 1_000_000;
+        self.server.now = 1_800_000_000 + elapsed as i64;
+    }
+
+    /// One thing that can happen now.
+    fn step(&mut self) -> bool {
+        let random = self.random();
+        // Either order of an answer and the watch's news of the same write is possible.
+        let first = random % 2 == 0;
+        (first && self.answer()) || self.watch() || self.send() || self.answer()
+    }
+
+    fn send(&mut self) -> bool {
+        let random = self.random();
+        if self.open.len() >= 6 {
+            return false;
+        }
+        self.manager.set_date(self.now, Timestamp::from_secs(self.server.now));
+        let Some(request) = self.manager.poll(self.now, random) else { return false };
+        *self.requests.entry(request.method.name().into()).or_default() += 1;
+        let accident = match &self.accident {
+            Some((text, accident)) if request.target.contains(text.as_str()) => Some(*accident),
+            _ => None,
+        };
+        if accident.is_some() {
+            self.accident = None;
+        }
+        let answer = match accident {
+            Some(Accident::LostBefore) => Err(Failure::NotSent),
+            Some(Accident::LostAfter) => {
+                self.serve(&request).expect("reaches the server");
+                Err(Failure::Ambiguous)
+            }
+            None => self.serve(&request),
+        };
+        self.open.push((request, answer));
+        true
+    }
+
+    fn serve(&mut self, request: &Request) -> Result<Answer, Failure> {
+        let body = match &request.body {
+            Body::Empty => None,
+            Body::Document => {
+                let mut text = String::new();
+                let written = self.manager.write_body(request.ticket, &mut text);
+                written.map_err(|_| Failure::NotSent)?;
+                Some(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
+            }
+            Body::Splice(splice) => Some(self.splice(&mut Splicer::new(splice))?),
+        };
+        let (method, kind) = (request.method.name(), request.content_type.name());
+        Ok(self.server.request(method, &request.target, kind, body))
+    }
+
+    fn splice(&mut self, splicer: &mut Splicer) -> Result<Value, Failure> {
+        let spoilt = |error| match error {
+            SpliceError::Changed => Failure::SourceChanged,
+            other => panic!("{other}"),
+        };
+        let mut out = Vec::new();
+        let mut window = [0; 100];
+        while let Some(source) = splicer.source().cloned() {
+            *self.requests.entry("GET".into()).or_default() += 1;
+            let (code, object) = self.server.request("GET", &source, "", None);
+            if code != 200 {
+                return Err(Failure::Source(code));
+            }
+            let bytes = object.to_string().into_bytes();
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let len = splicer.push(&mut rest, &mut window).map_err(spoilt)?;
+                out.extend_from_slice(&window[..len]);
+            }
+            splicer.end_of_source().map_err(spoilt)?;
+        }
+        while let Some(len) = splicer.finish(&mut window).map_err(spoilt)? {
+            out.extend_from_slice(&window[..len]);
+        }
+        Ok(serde_json::from_slice(&out).unwrap())
+    }
+
+    /// One of the open requests is answered.
+    fn answer(&mut self) -> bool {
+        if self.open.is_empty() {
+            return false;
+        }
+        let at = self.random() as usize % self.open.len();
+        let (request, answer) = self.open.remove(at);
+        let end = match answer {
+            Ok((code, object)) => {
+                self.manager.response_head(request.ticket, self.now, code, None);
+                let bytes = object.to_string().into_bytes();
+                for piece in bytes.chunks(1 + self.random() as usize % 400) {
+                    self.manager.response_body(request.ticket, piece);
+                }
+                Ok(())
+            }
+            Err(failure) => Err(failure),
+        };
+        self.manager.response_end(request.ticket, self.now, end);
+        true
+    }
+
+    fn watch(&mut self) -> bool {
+        let mut happened = false;
+        for which in 0..KINDS.len() {
+            happened |= self.watch_kind(which);
+        }
+        happened
+    }
+
+    fn watch_kind(&mut self, which: usize) -> bool {
+        let random = self.random();
+        let (kind, plural) = (KINDS[which], PLURALS[which]);
+        match self.manager.poll_watch(kind, self.now, random) {
+            Some(Command::Close(_)) => self.watches[which] = None,
+            Some(Command::Send(request)) => {
+                let (id, path) = (request.id(), request.to_string());
+                self.feed(which, id, Input::Head { status: 200, retry_after: None });
+                let version = self.server.version;
+                if path.contains("watch=true") {
+                    let from = path.split("resourceVersion=").nth(1).unwrap();
+                    let from = from.split('&').next().unwrap().parse().unwrap();
+                    self.watches[which] = Some((id, from));
+                } else {
+                    let items: Vec<_> = self.server.of(plural).cloned().collect();
+                    let list = json!({"kind": "List", "items": items,
+                        "metadata": {"resourceVersion": version.to_string()}});
+                    self.feed(which, id, Input::Body(list.to_string().as_bytes()));
+                    self.feed(which, id, Input::End);
+                }
+            }
+            Some(Command::Resync) | None => return self.tell(which),
+        }
+        true
+    }
+
+    /// Tells a watch what it has not heard of yet, all at once or one by one.
+    fn tell(&mut self, which: usize) -> bool {
+        let Some((id, seen)) = self.watches[which] else { return false };
+        let news = self.server.history.iter().find(|(at, plural, ..)| {
+            *at > seen && plural == PLURALS[which]
+        });
+        let Some((at, _, change, object)) = news else { return false };
+        let (at, event) = (*at, json!({"type": change, "object": object}).to_string());
+        self.watches[which] = Some((id, at));
+        self.feed(which, id, Input::Body(event.as_bytes()));
+        self.feed(which, id, Input::Body(b"\n"));
+        true
+    }
+
+    fn feed(&mut self, which: usize, id: RequestId, input: Input<'_>) {
+        let random = self.random();
+        self.manager.set_date(self.now, Timestamp::from_secs(self.server.now));
+        self.manager.handle_watch(KINDS[which], self.now, random, id, input);
+    }
+}
