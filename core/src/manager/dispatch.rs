@@ -269,14 +269,14 @@ impl Manager<'_> {
     }
 
     fn next_event(&mut self, now: Instant) -> Option<Request> {
-        if self.event_ticket.is_some() || self.desk.recorder.poll_at().is_none() {
+        if self.event_ticket.is_some() {
             return None;
         }
+        let sending = self.desk.recorder.poll(self.parts.cache.texts, now)?;
         if !self.may_send(self.event_bucket_ready(), now) {
             return None;
         }
-        let texts = &mut *self.parts.cache.texts;
-        let sending = self.desk.recorder.poll(texts, now)?;
+        let texts = &*self.parts.cache.texts;
         let mut target = Target::new();
         self.desk.recorder.write_target(texts, &mut target).ok()?;
         self.serial = self.serial.wrapping_add(1);
@@ -296,16 +296,13 @@ impl Manager<'_> {
         Some(Request { ticket, method, target, content_type, body: Body::Document })
     }
 
+    /// When the controller that the event at hand is from may send.
     fn event_bucket_ready(&self) -> Instant {
-        let rate = self.settings.rate;
-        match self.desk.recorder.controller() {
-            Some(Controller::Deployment) => self.deployment_bucket.ready_at(rate),
-            Some(Controller::ReplicaSet) => self.replica_set_bucket.ready_at(rate),
-            None => {
-                let (a, b) = (self.deployment_bucket, self.replica_set_bucket);
-                a.ready_at(rate).min(b.ready_at(rate))
-            }
-        }
+        let bucket = match self.desk.recorder.controller() {
+            Some(Controller::ReplicaSet) => &self.replica_set_bucket,
+            Some(Controller::Deployment) | None => &self.deployment_bucket,
+        };
+        bucket.ready_at(self.settings.rate)
     }
 
     /// The lane of a ticket that is still good.

@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 
 use picokube_core::manager::{Body, Failure, Manager, Request, Settings, Workspace};
 use picokube_core::resources;
+use picokube_core::resources::Parts;
 use picokube_core::splice::{SpliceError, Splicer};
 use picokube_core::store::Kind;
 use picokube_core::time::{Duration, Instant, Timestamp};
 use picokube_core::watch::{Command, Input, RequestId};
 use serde_json::{Value, json};
 
-use crate::server::{Answer, Server};
+use crate::server::{Answer, Server, status};
 
 pub(crate) type Memory = resources! { pods: 200, replica_sets: 40, deployments: 10 };
 pub(crate) type Space = Workspace<4, 2, 3, 64>;
@@ -42,6 +43,8 @@ pub(crate) struct Cluster<'a> {
     pub(crate) requests: BTreeMap<String, usize>,
     /// Applied to the next request whose target contains the text.
     pub(crate) accident: Option<(String, Accident)>,
+    /// So long the server answers every request with 429 and `Retry-After: 2`.
+    pub(crate) busy_for: Option<Duration>,
 }
 
 impl<'a> Cluster<'a> {
@@ -56,15 +59,26 @@ impl<'a> Cluster<'a> {
         seed: u64,
         settings: Settings,
     ) -> Self {
+        Self::of(memory.parts(), space, seed, settings)
+    }
+
+    /// A cluster whose manager has this memory.
+    pub(crate) fn of(
+        parts: Parts<'a>,
+        space: &'a mut Space,
+        seed: u64,
+        settings: Settings,
+    ) -> Self {
         Self {
             server: Server::new(),
-            manager: Manager::new(memory.parts(), space.desk(), settings),
+            manager: Manager::new(parts, space.desk(), settings),
             now: Instant::from_micros(1),
             watches: [None; 3],
             open: vec![],
             rng: seed,
             requests: BTreeMap::new(),
             accident: None,
+            busy_for: None,
         }
     }
 
@@ -123,7 +137,11 @@ impl<'a> Cluster<'a> {
         if accident.is_some() {
             self.accident = None;
         }
+        let is_busy = |span: Duration| self.now.since(Instant::ZERO) < span;
         let answer = match accident {
+            _ if self.busy_for.is_some_and(is_busy) => {
+                Ok(status(429, "TooManyRequests", "too many requests"))
+            }
             Some(Accident::LostBefore) => Err(Failure::NotSent),
             Some(Accident::LostAfter) => {
                 self.serve(&request).expect("reaches the server");
@@ -186,7 +204,8 @@ impl<'a> Cluster<'a> {
         let (request, answer) = self.open.remove(at);
         let end = match answer {
             Ok((code, object)) => {
-                self.manager.response_head(request.ticket, self.now, code, None);
+                let retry_after = (code == 429).then_some(2);
+                self.manager.response_head(request.ticket, self.now, code, retry_after);
                 let bytes = object.to_string().into_bytes();
                 for piece in bytes.chunks(1 + self.random() as usize % 400) {
                     self.manager.response_body(request.ticket, piece);
@@ -236,9 +255,11 @@ impl<'a> Cluster<'a> {
     /// Tells a watch what it has not heard of yet, all at once or one by one.
     fn tell(&mut self, which: usize) -> bool {
         let Some((id, seen)) = self.watches[which] else { return false };
-        let news = self.server.history.iter().find(|(at, plural, ..)| {
-            *at > seen && plural == PLURALS[which]
-        });
+        let news = self
+            .server
+            .history
+            .iter()
+            .find(|(at, plural, ..)| *at > seen && plural == PLURALS[which]);
         let Some((at, _, change, object)) = news else { return false };
         let (at, event) = (*at, json!({"type": change, "object": object}).to_string());
         self.watches[which] = Some((id, at));
@@ -251,5 +272,15 @@ impl<'a> Cluster<'a> {
         let random = self.random();
         self.manager.set_date(self.now, Timestamp::from_secs(self.server.now));
         self.manager.handle_watch(KINDS[which], self.now, random, id, input);
+    }
+}
+
+/// Plays a scenario with several seeds.
+pub(crate) fn with_cluster(scenario: impl Fn(&mut Cluster<'_>)) {
+    for seed in 1..6 {
+        let mut memory = Box::new(Memory::new());
+        let mut space = Box::new(Space::new());
+        let mut cluster = Cluster::new(&mut memory, &mut space, seed);
+        scenario(&mut cluster);
     }
 }

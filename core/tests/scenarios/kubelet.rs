@@ -35,9 +35,7 @@ impl Cluster<'_> {
             return true;
         }
         let is_bad = |pod: &Value| pod["spec"]["containers"][0]["image"] == json!("app:bad");
-        let unready = self.pods(|pod| {
-            pod["status"]["phase"] == json!("Pending") && !is_bad(pod)
-        });
+        let unready = self.pods(|pod| pod["status"]["phase"] == json!("Pending") && !is_bad(pod));
         match unready.first() {
             Some(name) => self.make_ready(&name.clone()),
             None => return false,
@@ -48,8 +46,12 @@ impl Cluster<'_> {
     pub(crate) fn make_ready(&mut self, name: &str) {
         let since = rfc3339(self.server.now);
         let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": since});
-        self.pod(name, Some("status"), &json!({"status": {"phase": "Running",
-            "conditions": [ready]}}));
+        self.pod(
+            name,
+            Some("status"),
+            &json!({"status": {"phase": "Running",
+            "conditions": [ready]}}),
+        );
     }
 
     /// A pod that is being deleted goes.

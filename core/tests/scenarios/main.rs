@@ -1,7 +1,9 @@
 //! Whole scenarios: the manager against a double of the API server, real bytes in between.
 
 mod cluster;
+mod faults;
 mod kubelet;
+mod replicasets;
 mod rolling;
 mod server;
 mod user;

@@ -54,9 +54,8 @@ impl Server {
         let path = target.split('?').next().unwrap();
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
         let at = parts.iter().position(|part| *part == "namespaces").unwrap();
-        let key = |name: &str| {
-            (parts[at + 2].to_string(), parts[at + 1].to_string(), name.to_string())
-        };
+        let key =
+            |name: &str| (parts[at + 2].to_string(), parts[at + 1].to_string(), name.to_string());
         let name = parts.get(at + 3).copied();
         let sub = parts.get(at + 4).copied();
         let answer = match (method, name) {

@@ -26,8 +26,7 @@ impl Cluster<'_> {
     pub(crate) fn create(&mut self, plural: &str, object: Value) -> Value {
         let api = if plural == "pods" { "/api/v1" } else { "/apis/apps/v1" };
         let target = format!("{api}/namespaces/default/{plural}");
-        let (code, object) =
-            self.server.request("POST", &target, "application/json", Some(object));
+        let (code, object) = self.server.request("POST", &target, "application/json", Some(object));
         assert_eq!(code, 201, "{object}");
         object
     }

@@ -1,0 +1,211 @@
+//! When something goes wrong: lost requests and answers, taken names, deletions, lack of room.
+
+use picokube_core::manager::{Controller, Enabled, Rate, Settings};
+use picokube_core::time::Duration;
+use serde_json::json;
+
+use crate::cluster::{Accident, Cluster, Memory, Space, with_cluster};
+use crate::user::deployment;
+
+/// The server has what it should have, and nothing twice.
+fn assert_three_pods(cluster: &Cluster<'_>) {
+    assert_eq!(cluster.sets(), [("app:v1".into(), 3)]);
+    assert_eq!(cluster.pods(|_| true).len(), 3);
+    assert_eq!(cluster.deployment("web")["status"]["availableReplicas"], json!(3));
+}
+
+#[test]
+fn a_lost_request_or_answer_never_leaves_anything_twice() {
+    for accident in [Accident::LostBefore, Accident::LostAfter] {
+        for target in ["/replicasets", "/pods", "/status", "/events"] {
+            with_cluster(|cluster| {
+                cluster.accident = Some((target.into(), accident));
+                cluster.create("deployments", deployment("web", 3));
+                cluster.run(Duration::from_secs(10));
+                cluster.rollout();
+                cluster.run(Duration::from_secs(400));
+                assert!(cluster.accident.is_none(), "{target} was never asked for");
+                assert_three_pods(cluster);
+            });
+        }
+    }
+}
+
+#[test]
+fn a_taken_name_is_avoided() {
+    with_cluster(|cluster| {
+        cluster.create("deployments", deployment("web", 2));
+        cluster.rollout();
+        let name = cluster.set_names()[0].clone();
+        cluster.delete("deployments", "web");
+        cluster.rollout();
+        assert_eq!(cluster.pods(|_| true).len(), 0);
+        let mut other = deployment("other", 0);
+        other["kind"] = json!("ReplicaSet");
+        other["metadata"]["name"] = json!(name);
+        cluster.create("replicasets", other);
+        cluster.settle();
+        cluster.create("deployments", deployment("web", 2));
+        cluster.rollout();
+        assert_eq!(cluster.deployment("web")["status"]["collisionCount"], json!(1));
+        assert_eq!(cluster.sets(), [("app:v1".into(), 0), ("app:v1".into(), 2)]);
+        assert_eq!(cluster.pods(|_| true).len(), 2);
+    });
+}
+
+#[test]
+fn deleting_leaves_nothing_behind_and_room_for_others() {
+    let mut memory = Box::new(Memory::new());
+    let mut space = Box::new(Space::new());
+    let mut cluster = Cluster::new(&mut memory, &mut space, 7);
+    cluster.settle();
+    let texts = cluster.manager.cache().texts.used();
+    // More than the tables hold at a time.
+    for number in 0..40 {
+        let name = format!("app{number}");
+        cluster.create("deployments", deployment(&name, 2));
+        cluster.rollout();
+        assert_eq!(cluster.deployment(&name)["status"]["availableReplicas"], json!(2));
+        cluster.delete("deployments", &name);
+        cluster.rollout();
+        assert_eq!(cluster.server.of("pods").count(), 0);
+        assert_eq!(cluster.server.of("replicasets").count(), 0);
+    }
+    cluster.run(Duration::from_secs(1_000));
+    let cache = cluster.manager.cache();
+    assert_eq!(
+        (cache.pods.taken(), cache.replica_sets.taken(), cache.deployments.taken()),
+        (0, 0, 0)
+    );
+    assert_eq!(cache.texts.used(), texts, "every text is given back");
+}
+
+#[test]
+fn a_deployment_adopts_what_fits_and_releases_what_does_not() {
+    with_cluster(|cluster| {
+        cluster.create("deployments", deployment("web", 1));
+        cluster.rollout();
+        let set = cluster.set_names()[0].clone();
+        let relabel = |app: &str| json!({"metadata": {"labels": {"app": app}}});
+        cluster.patch("replicasets", &set, &relabel("other"));
+        cluster.rollout();
+        let owners = |cluster: &Cluster<'_>, set: &str| {
+            cluster.server.get("replicasets", set).unwrap()["metadata"]["ownerReferences"].clone()
+        };
+        assert_eq!(owners(cluster, &set), json!(null));
+        assert_eq!(cluster.server.of("replicasets").count(), 2, "a new one, of another name");
+        assert_eq!(cluster.deployment("web")["status"]["collisionCount"], json!(1));
+        cluster.patch("replicasets", &set, &relabel("web"));
+        cluster.rollout();
+        assert_eq!(owners(cluster, &set)[0]["name"], json!("web"));
+        let sizes: i64 = cluster.sets().iter().map(|(_, size)| size).sum();
+        assert_eq!(sizes, 1);
+    });
+}
+
+#[test]
+fn without_room_for_all_pods_nothing_is_created_or_deleted_until_there_is() {
+    type Small = picokube_core::resources! { pods: 8, replica_sets: 4, deployments: 4 };
+    let mut memory = Box::new(Small::new());
+    let mut space = Box::new(Space::new());
+    let settings = Settings { rate: None, ..Settings::DEFAULT };
+    let mut cluster = Cluster::of(memory.parts(), &mut space, 3, settings);
+    cluster.create("deployments", deployment("web", 6));
+    cluster.create("deployments", deployment("api", 6));
+    cluster.rollout();
+    let told = cluster.events("ControllerMemoryFull");
+    assert!(!told.is_empty());
+    let mut metrics = String::new();
+    cluster.manager.write_metrics(&mut metrics).unwrap();
+    assert!(metrics.contains("picokube_blind_owners{kind=\"ReplicaSet\"} 1\n"), "{metrics}");
+    let pods = cluster.pods(|_| true).len();
+    assert!((8..=12).contains(&pods), "{pods}");
+    cluster.run(Duration::from_secs(600));
+    assert_eq!(cluster.pods(|_| true).len(), pods, "nothing happens to what is not seen");
+    // Whoever is seen is served: room appears, and the blind one sees again.
+    let blind =
+        cluster.server.of("events").find(|event| event["reason"] == json!("ControllerMemoryFull"));
+    let blind = blind.unwrap()["involvedObject"]["name"].as_str().unwrap();
+    let seen = if blind.starts_with("web") { "api" } else { "web" };
+    cluster.scale(seen, 1);
+    cluster.rollout();
+    cluster.run(Duration::from_secs(120));
+    cluster.rollout();
+    assert_eq!(cluster.pods(|_| true).len(), 7);
+    for name in ["web", "api"] {
+        let d = cluster.deployment(name);
+        assert_eq!(d["status"]["availableReplicas"], d["spec"]["replicas"], "{name}");
+    }
+}
+
+#[test]
+fn a_restarted_manager_finds_nothing_to_do() {
+    let mut memory = Box::new(Memory::new());
+    let mut space = Box::new(Space::new());
+    let mut cluster = Cluster::new(&mut memory, &mut space, 9);
+    cluster.create("deployments", deployment("web", 3));
+    cluster.rollout();
+    let server = core::mem::take(&mut cluster.server);
+    let mut memory = Box::new(Memory::new());
+    let mut space = Box::new(Space::new());
+    let mut cluster = Cluster::new(&mut memory, &mut space, 10);
+    cluster.server = server;
+    let writes = cluster.server.log.len();
+    cluster.rollout();
+    cluster.run(Duration::from_secs(600));
+    assert_eq!(cluster.server.log.len(), writes, "silent for ten minutes");
+}
+
+#[test]
+fn a_controller_that_is_off_leaves_its_objects_alone() {
+    let mut memory = Box::new(Memory::new());
+    let mut space = Box::new(Space::new());
+    let controllers = Enabled::parse(["*", "-replicaset"].into_iter()).unwrap();
+    assert!(controllers.contains(Controller::Deployment));
+    let settings = Settings { rate: None, controllers, ..Settings::DEFAULT };
+    let mut cluster = Cluster::with(&mut memory, &mut space, 1, settings);
+    cluster.create("deployments", deployment("web", 3));
+    cluster.run(Duration::from_secs(60));
+    assert_eq!(cluster.sets(), [("app:v1".into(), 3)]);
+    assert_eq!(cluster.pods(|_| true).len(), 0);
+}
+
+#[test]
+fn the_rate_limit_spreads_requests_over_time() {
+    let mut memory = Box::new(Memory::new());
+    let mut space = Box::new(Space::new());
+    let rate = Some(Rate { qps: 10, burst: 5 });
+    let settings = Settings { rate, ..Settings::DEFAULT };
+    let mut cluster = Cluster::with(&mut memory, &mut space, 1, settings);
+    cluster.create("deployments", deployment("web", 20));
+    let start = cluster.now;
+    cluster.settle();
+    let sent: usize = cluster.requests.values().sum();
+    assert!(sent < 20, "{sent} at once");
+    for _ in 0..100 {
+        cluster.settle();
+    }
+    assert_eq!(cluster.pods(|_| true).len(), 20);
+    // Pods and their events come from one bucket of ten a second.
+    let seconds = cluster.now.since(start).as_millis() as f64 / 1000.0;
+    let of_replica_sets = cluster.server.log.iter().filter(|(_, target, _)| {
+        target.contains("/pods") || target.contains("/replicasets") || target.contains("/events")
+    });
+    let count = of_replica_sets.count() as f64;
+    assert!(count <= 20.0 * seconds + 15.0, "{count} in {seconds} s");
+}
+
+/// The manager asks again, later, when the server says so.
+#[test]
+fn retry_after_is_honoured() {
+    let mut memory = Box::new(Memory::new());
+    let mut space = Box::new(Space::new());
+    let mut cluster = Cluster::new(&mut memory, &mut space, 4);
+    cluster.busy_for = Some(Duration::from_secs(7));
+    cluster.create("deployments", deployment("web", 3));
+    cluster.run(Duration::from_secs(30));
+    cluster.rollout();
+    assert_three_pods(&cluster);
+    assert!(cluster.manager.metrics().retries_after >= 3);
+    assert!(cluster.events("ReplicaSetCreateError").is_empty());
+}
