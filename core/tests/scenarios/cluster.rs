@@ -118,7 +118,7 @@ impl<'a> Cluster<'a> {
     fn step(&mut self) -> bool {
         let random = self.random();
         // Either order of an answer and the watch's news of the same write is possible.
-        let first = random % 2 == 0;
+        let first = random.is_multiple_of(2);
         (first && self.answer()) || self.watch() || self.send() || self.answer()
     }
 
