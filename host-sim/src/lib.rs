@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod cli;
+pub mod controllers;
 pub mod disk;
 pub mod http;
 pub mod nodes;

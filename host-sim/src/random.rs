@@ -16,6 +16,13 @@ impl Random {
         Self { state: seed }
     }
 
+    /// A generator that nobody can repeat.
+    pub fn from_entropy() -> Self {
+        use std::hash::{BuildHasher, Hasher, RandomState};
+        // The standard library seeds its hash maps from the operating system.
+        Self::from_seed(RandomState::new().build_hasher().finish())
+    }
+
     /// The next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);

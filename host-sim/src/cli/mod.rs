@@ -1,6 +1,7 @@
 //! The command line.
 
 mod bench;
+mod run;
 mod screen;
 mod up;
 
@@ -8,6 +9,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+use crate::controllers::Capacity;
 
 /// Parses the arguments of this process and does what they say.
 pub fn run() -> anyhow::Result<()> {
@@ -17,6 +20,7 @@ pub fn run() -> anyhow::Result<()> {
         match arguments.command {
             Command::Up(options) => up::up(options).await,
             Command::Server(options) => up::server(options).await,
+            Command::Run(options) => run::run(options).await,
             Command::Bench { what: Bench::Server(options) } => bench::server(options).await,
         }
     });
@@ -45,10 +49,12 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start a cluster: API server and simulated nodes
+    /// Start a cluster: API server, simulated nodes and workload controllers
     Up(UpOptions),
     /// Start the API server alone: nothing in the cluster moves by itself
     Server(ServeOptions),
+    /// Run only the workload controllers, against any cluster
+    Run(RunOptions),
     /// Measure how fast this machine is
     Bench {
         #[command(subcommand)]
@@ -84,6 +90,69 @@ struct UpOptions {
     /// Do not run the workload controllers
     #[arg(long)]
     no_controllers: bool,
+    #[command(flatten)]
+    controllers: ControllerOptions,
+}
+
+/// Options of `picokube run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    picokube run --kubeconfig ~/.kube/config       the cluster kubectl talks to\n  \
+    picokube run --server http://127.0.0.1:8001    a server without TLS\n  \
+    picokube run                                   as a pod, in the cluster it runs in\n\n\
+    The controllers of the cluster's own kube-controller-manager must not run at the same time:\n  \
+    kube-controller-manager --controllers='*,-deployment,-replicaset'")]
+struct RunOptions {
+    /// kubeconfig file that leads to the cluster
+    #[arg(long, value_name = "FILE", conflicts_with = "server")]
+    kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig file [default: its current one]
+    #[arg(long, value_name = "NAME", requires = "kubeconfig")]
+    context: Option<String>,
+    /// API server, as http://HOST:PORT or https://HOST:PORT
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// File with a token for --server
+    #[arg(long, value_name = "FILE", requires = "server")]
+    token_file: Option<PathBuf>,
+    /// Certificate of the authority that has signed the server's, in PEM, for --server
+    #[arg(long, value_name = "FILE", requires = "server")]
+    certificate_authority: Option<PathBuf>,
+    /// Certificate to show to the server, in PEM
+    #[arg(long, value_name = "FILE", requires_all = ["server", "client_key"])]
+    client_certificate: Option<PathBuf>,
+    /// Private key for --client-certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "client_certificate")]
+    client_key: Option<PathBuf>,
+    /// Look at this namespace only [default: all]
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Look at objects with these labels only
+    #[arg(long, value_name = "SELECTOR")]
+    selector: Option<String>,
+    #[command(flatten)]
+    controllers: ControllerOptions,
+}
+
+/// How the controllers run.
+#[derive(Debug, Args)]
+struct ControllerOptions {
+    /// Controllers to run: '*' is all, 'foo' turns one on, '-foo' turns one off
+    #[arg(long, value_delimiter = ',', default_value = "*", value_name = "LIST")]
+    #[arg(allow_hyphen_values = true)]
+    controllers: Vec<String>,
+    /// Feature gates, as NAME=true or NAME=false; known: DeploymentReplicaSetTerminatingReplicas
+    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    feature_gates: Vec<String>,
+    /// Requests a second of each controller; 0 is no limit [default: 20, in `up` 0]
+    #[arg(long, value_name = "N")]
+    kube_api_qps: Option<u32>,
+    /// Requests at once of each controller
+    #[arg(long, default_value_t = 30, value_name = "N")]
+    kube_api_burst: u32,
+    /// How many objects the controllers can hold
+    #[arg(long, value_enum, default_value_t = Capacity::Host, value_name = "SIZE")]
+    capacity: Capacity,
 }
 
 /// Options of everything that serves the API.

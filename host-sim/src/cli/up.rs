@@ -9,12 +9,17 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
+use crate::controllers::{self, Credentials, Endpoint, Material};
 use crate::disk::Disk;
 use crate::http::tls::{self, Certificates};
 use crate::http::{Access, Cluster, Limits, kubeconfig, serve};
 use crate::store::HistoryLimits;
 
+use super::run::settings;
 use super::{ServeOptions, UpOptions, screen};
+
+/// On one machine there is nobody to spare.
+const UNLIMITED: u32 = 0;
 
 /// Starts a cluster and runs it until Ctrl-C.
 pub(super) async fn up(options: UpOptions) -> Result<()> {
@@ -26,10 +31,14 @@ pub(super) async fn up(options: UpOptions) -> Result<()> {
     } else {
         println!("nodes: {nodes} simulated");
     }
-    if !options.no_controllers {
-        // Honest until they are there: `up` must not look as if Deployments made pods.
-        println!("controllers: none in this version; Deployments, ReplicaSets and StatefulSets");
-        println!("             are stored, but nothing creates their pods");
+    if options.no_controllers {
+        println!("controllers: none; nothing creates the pods of Deployments and ReplicaSets");
+    } else {
+        let settings = settings(&options.controllers, UNLIMITED)?;
+        let endpoint = running.endpoint()?;
+        let capacity = options.controllers.capacity;
+        controllers::start(controllers::Options { endpoint, capacity, settings })?;
+        println!("controllers: Deployment and ReplicaSet, over HTTP like any client");
     }
     running.until_interrupted().await
 }
@@ -45,6 +54,8 @@ pub(super) async fn server(options: ServeOptions) -> Result<()> {
 struct Running {
     cluster: Cluster,
     url: String,
+    authority_pem: Option<String>,
+    token: Option<String>,
     kubeconfig: Option<std::path::PathBuf>,
     stop: watch::Sender<bool>,
     serving: tokio::task::JoinHandle<()>,
@@ -76,10 +87,24 @@ impl Running {
         let (stop, stopping) = watch::channel(false);
         let shared = cluster.shared().clone();
         let limits = Limits { watches: options.max_watches, ..Limits::default() };
-        let serving =
-            tokio::spawn(serve(listener, security.acceptor, access, shared, limits, stopping));
+        let serving = tokio::spawn(serve(
+            listener,
+            security.acceptor.clone(),
+            access,
+            shared,
+            limits,
+            stopping,
+        ));
         let kubeconfig = options.write_kubeconfig.clone();
-        Ok(Self { cluster, url, kubeconfig, stop, serving })
+        let Security { authority_pem, token, .. } = security;
+        Ok(Self { cluster, url, authority_pem, token, kubeconfig, stop, serving })
+    }
+
+    /// This server, for a client in this process.
+    fn endpoint(&self) -> Result<Endpoint> {
+        let authority = self.authority_pem.clone().map(Material::Pem);
+        let credentials = Credentials { authority, ..Credentials::default() };
+        Endpoint::new(&self.url, self.token.as_deref(), &credentials)
     }
 
     /// Says where the server is and what to try.
@@ -114,7 +139,7 @@ impl Running {
 }
 
 /// Ctrl-C, or the signal with which service managers end a process.
-async fn interrupted() -> Result<()> {
+pub(super) async fn interrupted() -> Result<()> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -30,6 +30,8 @@ impl Runtime<'_> {
             let before = self.bell.rung();
             match self.with(|manager, now, random| manager.poll(now, random)) {
                 Some(request) => {
+                    // There may be more, for others.
+                    self.bell.ring();
                     let end = self.carry_out(&request, &mut lane).await;
                     let mut manager = self.manager.borrow_mut();
                     manager.response_end(request.ticket, now(), end);

@@ -34,6 +34,8 @@ impl Runtime<'_> {
             };
             match wanted {
                 Wanted::Send(id) => {
+                    // Others may have waited for this to be taken care of.
+                    self.bell.ring();
                     next = self.exchange_watch(kind, id, &mut target, &mut connection).await;
                     self.bell.ring();
                 }

@@ -1,0 +1,68 @@
+//! `picokube run`, and what it shares with `picokube up`.
+
+use anyhow::{Context, Result, bail};
+use picokube_core::manager::{Enabled, Rate, Settings};
+
+use crate::controllers::{self, Credentials, Endpoint, Material};
+
+use super::up::interrupted;
+use super::{ControllerOptions, RunOptions};
+
+/// Requests a second that kube-controller-manager allows each controller.
+const DEFAULT_QPS: u32 = 20;
+
+/// Runs the controllers against a cluster until Ctrl-C.
+pub(super) async fn run(options: RunOptions) -> Result<()> {
+    let endpoint = endpoint(&options)?;
+    let mut settings = settings(&options.controllers, DEFAULT_QPS)?;
+    // The settings live as long as the process, as on a microcontroller.
+    settings.namespace = options.namespace.map(|name| &*name.leak());
+    settings.label_selector = options.selector.map(|selector| &*selector.leak());
+    println!("controllers run against {}", endpoint.host);
+    let capacity = options.controllers.capacity;
+    controllers::start(controllers::Options { endpoint, capacity, settings })?;
+    interrupted().await
+}
+
+fn endpoint(options: &RunOptions) -> Result<Endpoint> {
+    if let Some(path) = &options.kubeconfig {
+        return Endpoint::from_kubeconfig(path, options.context.as_deref());
+    }
+    let Some(server) = &options.server else { return Endpoint::in_cluster() };
+    let token = options.token_file.as_deref().map(std::fs::read_to_string).transpose();
+    let token = token.context("cannot read --token-file")?;
+    let file = |path: &Option<std::path::PathBuf>| path.clone().map(Material::File);
+    let credentials = Credentials {
+        authority: file(&options.certificate_authority),
+        client: file(&options.client_certificate).zip(file(&options.client_key)),
+        server_name: None,
+    };
+    Endpoint::new(server, token.as_deref(), &credentials)
+}
+
+/// What the flags say, with `qps` where they do not say how fast.
+pub(super) fn settings(options: &ControllerOptions, qps: u32) -> Result<Settings> {
+    let enabled = Enabled::parse(options.controllers.iter().map(String::as_str));
+    let controllers = match enabled {
+        Ok(enabled) => enabled,
+        Err(unknown) => bail!("--controllers: {unknown}"),
+    };
+    let mut settings = Settings { controllers, ..Settings::DEFAULT };
+    settings.rate = match options.kube_api_qps.unwrap_or(qps) {
+        0 => None,
+        qps => Some(Rate { qps, burst: options.kube_api_burst.max(1) }),
+    };
+    for gate in &options.feature_gates {
+        settings.terminating_replicas = match gate.split_once('=') {
+            Some((TERMINATING_REPLICAS, "true")) => true,
+            Some((TERMINATING_REPLICAS, "false")) => false,
+            Some((TERMINATING_REPLICAS, value)) => {
+                bail!("--feature-gates: {TERMINATING_REPLICAS}={value}: neither true nor false")
+            }
+            _ => bail!("--feature-gates: {gate}: known is {TERMINATING_REPLICAS}=true|false"),
+        };
+    }
+    Ok(settings)
+}
+
+const TERMINATING_REPLICAS: &str = "DeploymentReplicaSetTerminatingReplicas";

@@ -1,0 +1,34 @@
+//! How many objects the controllers can hold.
+
+use clap::ValueEnum;
+use picokube_core::resources;
+use picokube_core::resources::Parts;
+use static_cell::ConstStaticCell;
+
+/// A size of the controllers' memory, fixed at build time as on a microcontroller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Capacity {
+    /// 64 pods, 16 ReplicaSets, 8 Deployments
+    Tiny,
+    /// 512 pods, 128 ReplicaSets, 64 Deployments: what the reference firmware has
+    Reference,
+    /// 16,384 pods, 4,096 ReplicaSets, 2,048 Deployments
+    Host,
+}
+
+impl Capacity {
+    /// The memory of this size; `None` if it is in use.
+    pub(super) fn take(self) -> Option<Parts<'static>> {
+        type Tiny = resources! { pods: 64, replica_sets: 16, deployments: 8 };
+        type Reference = resources! { pods: 512, replica_sets: 128, deployments: 64 };
+        type Host = resources! { pods: 16_384, replica_sets: 4_096, deployments: 2_048 };
+        static TINY: ConstStaticCell<Tiny> = ConstStaticCell::new(Tiny::new());
+        static REFERENCE: ConstStaticCell<Reference> = ConstStaticCell::new(Reference::new());
+        static HOST: ConstStaticCell<Host> = ConstStaticCell::new(Host::new());
+        match self {
+            Self::Tiny => TINY.try_take().map(Tiny::parts),
+            Self::Reference => REFERENCE.try_take().map(Reference::parts),
+            Self::Host => HOST.try_take().map(Host::parts),
+        }
+    }
+}

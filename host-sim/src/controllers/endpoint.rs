@@ -1,0 +1,188 @@
+//! Where the API server is, and how to be let in.
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail, ensure};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+
+use super::kubeconfig::{Kubeconfig, Material};
+
+/// An API server, and what it wants to see of a client.
+pub struct Endpoint {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its name and port, as a client would write them.
+    pub host: String,
+    /// The whole `Authorization` header.
+    pub authorization: Option<String>,
+    /// The trust in its certificate, and the name that has to be in it.
+    pub(super) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+}
+
+/// Without the token: this may end up in a log.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, host, authorization, tls } = self;
+        f.debug_struct("Endpoint")
+            .field("address", address)
+            .field("host", host)
+            .field("authorization", &authorization.is_some())
+            .field("tls", &tls.is_some())
+            .finish()
+    }
+}
+
+/// Where a pod finds what it needs to talk to its cluster.
+const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+impl Endpoint {
+    /// The server at a URL, with a token if it wants one, and certificates if it is `https`.
+    pub fn new(url: &str, token: Option<&str>, credentials: &Credentials) -> Result<Self> {
+        let (scheme, rest) = url.split_once("://").with_context(|| {
+            format!("{url}: a server is given as http://HOST:PORT or https://HOST:PORT")
+        })?;
+        let authority = rest.split('/').next().unwrap_or_default();
+        ensure!(rest.trim_end_matches('/') == authority, "{url}: a path is not supported");
+        let (encrypted, default_port) = match scheme {
+            "http" => (false, 80),
+            "https" => (true, 443),
+            _ => bail!("{url}: the scheme is neither http nor https"),
+        };
+        let (name, port) = split_port(authority, default_port)
+            .with_context(|| format!("{url}: the port is no number"))?;
+        let bare = name.trim_start_matches('[').trim_end_matches(']');
+        let address = (bare, port)
+            .to_socket_addrs()
+            .with_context(|| format!("{url}: cannot find the address of {name}"))?
+            .next()
+            .with_context(|| format!("{url}: {name} has no address"))?;
+        let expected = credentials.server_name.as_deref().unwrap_or(bare);
+        let tls = match encrypted {
+            true => {
+                let name = ServerName::try_from(expected.to_owned()).with_context(|| {
+                    format!("{expected} is no name that a certificate can have")
+                })?;
+                Some((Arc::new(credentials.client_config()?), name))
+            }
+            false => None,
+        };
+        let authorization = token.map(|token| format!("Bearer {}", token.trim()));
+        Ok(Self { address, host: authority.to_owned(), authorization, tls })
+    }
+
+    /// The server that a kubeconfig file's current context leads to.
+    pub fn from_kubeconfig(path: &Path, context: Option<&str>) -> Result<Self> {
+        let Kubeconfig { server, token, credentials } = Kubeconfig::read(path, context)?;
+        Self::new(&server, token.as_deref(), &credentials)
+    }
+
+    /// The server of the cluster in which this process is a pod.
+    pub fn in_cluster() -> Result<Self> {
+        let variable = |name| {
+            std::env::var(name).with_context(|| {
+                format!("{name} is not set: this is no pod, so give --kubeconfig or --server")
+            })
+        };
+        let host = variable("KUBERNETES_SERVICE_HOST")?;
+        let port = variable("KUBERNETES_SERVICE_PORT")?;
+        let host = if host.contains(':') { format!("[{host}]") } else { host };
+        let folder = Path::new(SERVICE_ACCOUNT);
+        let token = read(&folder.join("token"))?;
+        let authority = Material::File(folder.join("ca.crt"));
+        let credentials = Credentials { authority: Some(authority), ..Credentials::default() };
+        Self::new(&format!("https://{host}:{port}"), Some(&token), &credentials)
+    }
+}
+
+/// Whom to trust, and what to show.
+#[derive(Debug, Default)]
+pub struct Credentials {
+    /// Certificates of the authority that has signed the server's.
+    pub authority: Option<Material>,
+    /// A certificate of the client's, with its key.
+    pub client: Option<(Material, Material)>,
+    /// The name in the server's certificate, if it is not the one in the URL.
+    pub server_name: Option<String>,
+}
+
+impl Credentials {
+    fn client_config(&self) -> Result<ClientConfig> {
+        let authority = self.authority.as_ref().context(
+            "the certificate of the cluster's authority is needed to verify the server's: \
+             give --certificate-authority, or a kubeconfig that has it",
+        )?;
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(&authority.bytes()?) {
+            roots.add(certificate.context("the authority's certificate is broken")?)?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots);
+        let Some((certificate, key)) = &self.client else {
+            return Ok(config.with_no_client_auth());
+        };
+        let chain: Vec<CertificateDer<'static>> =
+            CertificateDer::pem_slice_iter(&certificate.bytes()?)
+                .collect::<Result<_, _>>()
+                .context("the client's certificate is broken")?;
+        let key = PrivateKeyDer::from_pem_slice(&key.bytes()?)
+            .context("the client's private key is broken")?;
+        config.with_client_auth_cert(chain, key).context("certificate and key do not match")
+    }
+}
+
+fn split_port(authority: &str, default: u16) -> Option<(&str, u16)> {
+    match authority.rsplit_once(':') {
+        // A colon inside brackets belongs to an IPv6 address.
+        Some((name, port)) if !port.ends_with(']') => Some((name, port.parse().ok()?)),
+        _ => Some((authority, default)),
+    }
+}
+
+/// Reads a text file, with an error that names it.
+pub(super) fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_lead_to_addresses() {
+        let address = |url: &str| {
+            Endpoint::new(url, None, &Credentials::default()).map(|endpoint| endpoint.address)
+        };
+        assert_eq!(address("http://127.0.0.1:8001").unwrap(), ([127, 0, 0, 1], 8001).into());
+        assert_eq!(address("http://127.0.0.1/").unwrap(), ([127, 0, 0, 1], 80).into());
+        assert_eq!(address("http://[::1]:99").unwrap().port(), 99);
+        assert_eq!(address("http://[::1]").unwrap().port(), 80);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_url_is_said() {
+        let error = |url: &str| {
+            let endpoint = Endpoint::new(url, None, &Credentials::default());
+            format!("{:#}", endpoint.expect_err("an error"))
+        };
+        assert!(error("127.0.0.1:8001").contains("http://HOST:PORT"));
+        assert!(error("ftp://127.0.0.1").contains("neither http nor https"));
+        assert!(error("http://127.0.0.1:many").contains("port is no number"));
+        assert!(error("http://127.0.0.1:1/prefix").contains("path is not supported"));
+        assert!(error("https://127.0.0.1:1").contains("--certificate-authority"));
+    }
+
+    #[test]
+    fn a_token_becomes_a_header_and_stays_out_of_logs() {
+        let endpoint =
+            Endpoint::new("http://127.0.0.1:1", Some("secret\n"), &Credentials::default()).unwrap();
+        assert_eq!(endpoint.authorization.as_deref(), Some("Bearer secret"));
+        assert!(!format!("{endpoint:?}").contains("secret"));
+    }
+}

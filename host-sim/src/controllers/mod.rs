@@ -1,0 +1,121 @@
+//! The workload controllers on a PC: the same core and the same driver as on a microcontroller.
+//!
+//! They are a client of the API like any other. [`start`] runs them on a thread of their own, over
+//! real HTTP connections to the server that an [`Endpoint`] names.
+
+mod capacity;
+mod endpoint;
+mod kubeconfig;
+mod network;
+
+use std::pin::Pin;
+use std::thread;
+
+use anyhow::{Context, Result};
+use embassy_time::Duration as Span;
+use picokube_core::backoff::Policy;
+use picokube_core::manager::{Manager, Settings, Workspace};
+use picokube_core::resources::Parts;
+use picokube_core::store::Kind;
+use picokube_core::time::Duration;
+use picokube_driver::runtime::{Lane, Runtime, Tank};
+use picokube_driver::{Buffers, Connection, Patience, Server};
+
+pub use capacity::Capacity;
+pub use endpoint::{Credentials, Endpoint};
+pub use kubeconfig::Material;
+
+use crate::random::Random;
+use futures_util::future::join_all;
+use network::Network;
+
+/// What the controllers are started with.
+#[derive(Debug)]
+pub struct Options {
+    /// The API server.
+    pub endpoint: Endpoint,
+    /// How many objects they can hold.
+    pub capacity: Capacity,
+    /// What they do, and how fast.
+    pub settings: Settings,
+}
+
+/// Requests that may be under way at once.
+const LANES: usize = 4;
+/// Keys of each controller that are processed at once, as in kube-controller-manager.
+const WORKERS: usize = 5;
+/// Events that wait to be written, and that are remembered to be counted.
+const EVENTS: usize = 1024;
+/// Every kind that is watched.
+const KINDS: [Kind; 3] = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod];
+/// A connection's memory. The head of any response of a Kubernetes API server fits the first.
+type ConnectionBuffers = Buffers<16_384, 2_048>;
+/// Bodies up to this size are kept for the next pod of the same ReplicaSet.
+const TANK: usize = 64 * 1024;
+
+/// Starts the controllers. They run until the process ends.
+///
+/// Each [`Capacity`] exists once in a process: its memory is static, as on a microcontroller.
+pub fn start(options: Options) -> Result<()> {
+    let Options { endpoint, capacity, settings } = options;
+    let parts = capacity.take().context("controllers of this capacity run already")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    thread::Builder::new()
+        .name("controllers".to_owned())
+        .spawn(move || runtime.block_on(run(&endpoint, settings, parts)))
+        .context("cannot start a thread for the controllers")?;
+    Ok(())
+}
+
+async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>) {
+    let network = Network::new(endpoint);
+    let server = Server {
+        address: endpoint.address,
+        host: &endpoint.host,
+        authorization: endpoint.authorization.as_deref(),
+    };
+    let seed = Random::from_entropy().next_u64() as u32;
+    let mut workspace = Box::new(Workspace::<LANES, LANES, WORKERS, EVENTS>::new());
+    let runtime = &Runtime::new(Manager::new(parts, workspace.desk(), settings), seed);
+    let mut memory: Vec<ConnectionBuffers> =
+        (0..KINDS.len() + 2 * LANES).map(|_| Buffers::new()).collect();
+    let mut tanks = vec![vec![0; TANK]; LANES];
+    let mut connections = memory.iter_mut().zip(1u32..).map(|(buffers, n)| {
+        let patience = if n as usize <= KINDS.len() { WATCHES } else { REQUESTS };
+        Connection::new(&network, server, patience, buffers, seed ^ n)
+    });
+
+    let mut tasks: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
+    for (kind, connection) in KINDS.into_iter().zip(&mut connections) {
+        tasks.push(Box::pin(async move { match runtime.watch(kind, connection).await {} }));
+    }
+    for tank in &mut tanks {
+        if let (Some(requests), Some(sources)) = (connections.next(), connections.next()) {
+            let lane = Lane { requests, sources, tank: Tank::new(tank) };
+            tasks.push(Box::pin(async move { match runtime.serve(lane).await {} }));
+        }
+    }
+    // None of them ever ends.
+    join_all(tasks).await;
+}
+
+/// The manager decides when a watch is tried again.
+const WATCHES: Patience = Patience {
+    connect: Span::from_secs(10),
+    response: Span::from_secs(60),
+    silence: Span::from_secs(600),
+    idle: Span::from_secs(20),
+    backoff: Policy { base: Duration::ZERO, cap: Duration::ZERO, reset: Duration::ZERO },
+};
+
+const REQUESTS: Patience = Patience {
+    connect: Span::from_secs(10),
+    response: Span::from_secs(60),
+    silence: Span::from_secs(60),
+    idle: Span::from_secs(20),
+    backoff: Policy {
+        base: Duration::from_millis(50),
+        cap: Duration::from_secs(5),
+        reset: Duration::from_secs(60),
+    },
+};
