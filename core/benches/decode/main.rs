@@ -1,62 +1,134 @@
 //! Decoding against `serde_json`, in one run: the ratio is what counts.
-
-use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use picokube_core::json::{Event, Step, Tokenizer};
-use picokube_core::wire::{Answer, AnswerDecoder, Deployment, Object, Pod, ReplicaSet};
-use std::hint::black_box;
+//!
+//! Instructions are counted by valgrind, which no other load on the machine disturbs. Times are
+//! the best of many short runs, taken in turn. Exits with an error when a pod takes more
+//! instructions than `serde_json` needs for the same fields.
 
 mod serde_pod;
+
+use picokube_core::json::{Event, Step, Tokenizer};
+use picokube_core::wire::{Answer, AnswerDecoder, Deployment, Object, Pod, ReplicaSet};
+use serde::de::IgnoredAny;
+use std::hint::black_box;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
 
 const POD: &[u8] = include_bytes!("../../tests/data/pod.json");
 const REPLICA_SET: &[u8] = include_bytes!("../../tests/data/replicaset.json");
 const DEPLOYMENT: &[u8] = include_bytes!("../../tests/data/deployment.json");
 
-fn decode(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("pod");
-    group.throughput(Throughput::Bytes(POD.len() as u64));
-    group.bench_function("serde_json", |bencher| {
-        bencher.iter(|| serde_json::from_slice::<serde_pod::Pod<'_>>(black_box(POD)).unwrap());
-    });
-    ours::<Pod>(&mut group, "picokube", POD, POD.len());
-    ours::<Pod>(&mut group, "picokube in chunks of 1460", POD, 1460);
-    group.bench_function("serde_json, all ignored", |bencher| {
-        bencher.iter(|| serde_json::from_slice::<serde::de::IgnoredAny>(black_box(POD)).unwrap());
-    });
-    group.bench_function("picokube, all ignored", |bencher| {
-        bencher.iter(|| {
-            let mut tokenizer = Tokenizer::new();
-            tokenizer.feed(black_box(POD), &mut |_: Event<'_>| Step::Skip).unwrap()
-        });
-    });
-    group.finish();
-    let mut group = criterion.benchmark_group("template digested");
-    ours::<ReplicaSet>(&mut group, "ReplicaSet", REPLICA_SET, 1460);
-    ours::<Deployment>(&mut group, "Deployment", DEPLOYMENT, 1460);
-    group.finish();
+/// Documents of one count, and of one short run.
+const DOCUMENTS: usize = 100;
+const RUNS: usize = 300;
+/// As much as one TCP segment brings.
+const SEGMENT: usize = 1460;
+
+/// A name, how many bytes a document has, and what is run.
+type Case = (&'static str, usize, fn(usize));
+
+/// What is measured; the first one is what all are compared with.
+const CASES: [Case; 7] = [
+    ("pod: serde_json", POD.len(), serde_pod),
+    ("pod: picokube", POD.len(), |documents| decode::<Pod>(POD, POD.len(), documents)),
+    ("pod: picokube, by segments", POD.len(), |documents| decode::<Pod>(POD, SEGMENT, documents)),
+    ("pod, all ignored: serde_json", POD.len(), serde_ignore),
+    ("pod, all ignored: picokube", POD.len(), ignore),
+    ("ReplicaSet: picokube", REPLICA_SET.len(), |documents| {
+        decode::<ReplicaSet>(REPLICA_SET, SEGMENT, documents);
+    }),
+    ("Deployment: picokube", DEPLOYMENT.len(), |documents| {
+        decode::<Deployment>(DEPLOYMENT, SEGMENT, documents);
+    }),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, flag, case, documents] = arguments.as_slice()
+        && flag == "--run"
+    {
+        let number = |text: &String| text.parse::<usize>().expect("a number");
+        CASES[number(case)].2(number(documents));
+        return ExitCode::SUCCESS;
+    }
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        eprintln!("valgrind is not installed: nothing is counted");
+        return ExitCode::FAILURE;
+    }
+    let times = times();
+    let mut counts = [0; CASES.len()];
+    let heading = ["per document", "bytes", "instructions", "ratio", "µs", "ratio"];
+    let [name, bytes, instructions, ratio, micros, time_ratio] = heading;
+    println!("{name:<30}{bytes:>6}{instructions:>14}{ratio:>7}{micros:>8}{time_ratio:>7}");
+    for (case, (name, bytes, _)) in CASES.iter().enumerate() {
+        counts[case] = count(case, 2 * DOCUMENTS) - count(case, DOCUMENTS);
+        let instructions = counts[case] / DOCUMENTS as u64;
+        let ratio = counts[case] as f64 / counts[0] as f64;
+        let micros = times[case].as_secs_f64() * 1e6 / DOCUMENTS as f64;
+        let time_ratio = times[case].as_secs_f64() / times[0].as_secs_f64();
+        println!(
+            "{name:<30}{bytes:>6}{instructions:>14}{ratio:>7.2}{micros:>8.2}{time_ratio:>7.2}"
+        );
+    }
+    if counts[1] > counts[0] { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-fn ours<K: Object>(
-    group: &mut BenchmarkGroup<'_, WallTime>,
-    name: &str,
-    text: &[u8],
-    chunk: usize,
-) {
+fn times() -> [Duration; CASES.len()] {
+    let mut best = [Duration::MAX; CASES.len()];
+    for _ in 0..RUNS {
+        for (best, (_, _, run)) in best.iter_mut().zip(CASES) {
+            let start = Instant::now();
+            run(DOCUMENTS);
+            *best = start.elapsed().min(*best);
+        }
+    }
+    best
+}
+
+fn count(case: usize, documents: usize) -> u64 {
+    let this = std::env::current_exe().expect("the path of this program");
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(this)
+        .arg("--run")
+        .args([case, documents].map(|number| number.to_string()))
+        .output()
+        .expect("valgrind runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "case {case} failed:\n{text}");
+    let collected = text.lines().find_map(|line| line.split_once("Collected : "));
+    collected.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"))
+}
+
+fn decode<K: Object>(text: &[u8], chunk: usize, documents: usize) {
     let mut decoder = Box::new(AnswerDecoder::<K>::new());
-    group.throughput(Throughput::Bytes(text.len() as u64));
-    group.bench_function(name, |bencher| {
-        bencher.iter(|| {
-            decoder.reset();
-            for chunk in black_box(text).chunks(chunk) {
-                decoder.feed(chunk).unwrap();
-            }
-            match decoder.finish().unwrap() {
-                Answer::Object(object) => black_box(object).uid(),
-                _ => panic!("not an object"),
-            }
-        });
-    });
+    for _ in 0..documents {
+        decoder.reset();
+        for chunk in black_box(text).chunks(chunk) {
+            decoder.feed(chunk).expect("JSON");
+        }
+        match decoder.finish().expect("a whole document") {
+            Answer::Object(object) => black_box(object.uid()),
+            _ => panic!("not an object"),
+        };
+    }
 }
 
-criterion_group!(benches, decode);
-criterion_main!(benches);
+fn ignore(documents: usize) {
+    for _ in 0..documents {
+        let mut tokenizer = Tokenizer::new();
+        let read = tokenizer.feed(black_box(POD), &mut |_: Event<'_>| Step::Skip);
+        black_box(read).expect("JSON");
+    }
+}
+
+fn serde_pod(documents: usize) {
+    for _ in 0..documents {
+        black_box(serde_json::from_slice::<serde_pod::Pod<'_>>(black_box(POD)).expect("a pod"));
+    }
+}
+
+fn serde_ignore(documents: usize) {
+    for _ in 0..documents {
+        black_box(serde_json::from_slice::<IgnoredAny>(black_box(POD)).expect("JSON"));
+    }
+}

@@ -10,7 +10,8 @@ pub(super) struct Decimal {
 }
 
 impl Decimal {
-    const ZERO: Self = Self { negative: false, mantissa: 0, twos: 0, fives: 0 };
+    /// No other number has these powers: those of two and five are never that far apart.
+    const ZERO: Self = Self { negative: false, mantissa: 0, twos: i32::MIN, fives: 0 };
 
     /// The value of a JSON number; `None` if its digits are more than 64 bits hold.
     pub(super) fn parse_number(text: &[u8]) -> Option<Self> {
@@ -49,13 +50,13 @@ impl Decimal {
     }
 
     /// Equal numbers have equal bytes, different ones different bytes.
-    pub(super) fn to_bytes(self) -> [u8; 17] {
-        let mut bytes = [0; 17];
-        let mantissa = self.mantissa.to_le_bytes();
-        let powers = self.twos.to_le_bytes().into_iter().chain(self.fives.to_le_bytes());
-        let source = mantissa.into_iter().chain(powers).chain([u8::from(self.negative)]);
-        bytes.iter_mut().zip(source).for_each(|(byte, value)| *byte = value);
-        bytes
+    ///
+    /// A mantissa without a factor of two is odd, so its last bit is free for the sign.
+    pub(super) fn to_bytes(self) -> [u8; 16] {
+        let mantissa = if self.negative { self.mantissa & !1 } else { self.mantissa };
+        let powers =
+            u64::from(self.twos.cast_unsigned()) << 32 | u64::from(self.fives.cast_unsigned());
+        (u128::from(mantissa) << 64 | u128::from(powers)).to_le_bytes()
     }
 }
 
@@ -176,6 +177,16 @@ mod tests {
         for text in ["", "-", ".", "m", "1x", "1 ", "1mm", "1e", "1e1.5", "1.2.3", "0x1", "1ki"] {
             assert_eq!(quantity(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn the_sign_is_part_of_the_bytes() {
+        let bytes = |text| number(text).map(Decimal::to_bytes);
+        let all = ["0", "1", "-1", "3", "-3", "5", "-5", "2", "-2"].map(bytes);
+        for (i, one) in all.iter().enumerate() {
+            assert!(one.is_some() && !all[i + 1..].contains(one), "{i}");
+        }
+        assert_eq!(bytes("-0"), bytes("0"));
     }
 
     proptest! {

@@ -297,11 +297,10 @@ impl Handler for Digester {
     }
 }
 
+/// The path and the sort of value are the key of the hash: hashes under different keys have
+/// nothing to do with each other.
 fn hasher(path: u128, tag: Tag) -> SipHasher13 {
-    let mut hasher = SipHasher13::new();
-    hasher.write(&path.to_le_bytes());
-    hasher.write(&[tag as u8]);
-    hasher
+    SipHasher13::new_with_keys(path as u64, (path >> 64) as u64 ^ tag as u64)
 }
 
 fn hash(path: u128, tag: Tag, bytes: &[u8]) -> u128 {

@@ -56,6 +56,13 @@ enum State {
     Done,
 }
 
+impl State {
+    /// Whether the last chunk ended within a string, number or literal.
+    fn is_within_token(self) -> bool {
+        matches!(self, Self::String | Self::Escape | Self::Number | Self::Literal)
+    }
+}
+
 /// Where in an escape sequence a string is, after the backslash.
 #[derive(Clone, Copy, Debug)]
 struct Escape {
@@ -161,7 +168,7 @@ impl Tokenizer {
         H: Handler + ?Sized,
     {
         loop {
-            if self.skipping {
+            if self.skipping && !self.state.is_within_token() {
                 self.skip_structure(rest);
                 if self.state == State::Done {
                     return Ok(());

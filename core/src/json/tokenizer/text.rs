@@ -38,35 +38,50 @@ impl Tokenizer {
     where
         H: Handler + ?Sized,
     {
-        let bytes = *rest;
-        let run = match self.utf8.string_run(bytes) {
-            Ok(run) => run,
-            Err((run, reason)) => {
+        loop {
+            let bytes = *rest;
+            let run = match self.utf8.string_run(bytes) {
+                Ok(run) => run,
+                Err((run, reason)) => {
+                    self.pair_is_whole()?;
+                    *rest = bytes.get(run..).unwrap_or_default();
+                    return Err(reason);
+                }
+            };
+            let (text, after) = bytes.split_at_checked(run).unwrap_or((bytes, b""));
+            if !text.is_empty() || after.first() == Some(&b'"') {
                 self.pair_is_whole()?;
-                *rest = bytes.get(run..).unwrap_or_default();
-                return Err(reason);
             }
-        };
-        let (text, after) = bytes.split_at_checked(run).unwrap_or((bytes, b""));
-        if !text.is_empty() || after.first() == Some(&b'"') {
-            self.pair_is_whole()?;
+            // Most escapes are of one letter; those within one chunk need no state.
+            let escaped = match after {
+                [_, letter, ..] if self.escape.high == 0 => simple_escape(*letter),
+                _ => None,
+            };
+            match (after, escaped) {
+                ([b'"', after @ ..], _) => {
+                    *rest = after;
+                    let fragment = Fragment { bytes: text, first: !self.begun, last: true };
+                    self.end_string(fragment, handler);
+                    return Ok(());
+                }
+                ([_, _, after @ ..], Some(character)) => {
+                    *rest = after;
+                    self.tell_text(text, handler);
+                    self.tell_text(&[character], handler);
+                }
+                ([_, after @ ..], _) => {
+                    *rest = after;
+                    self.tell_text(text, handler);
+                    self.state = State::Escape;
+                    return Ok(());
+                }
+                ([], _) => {
+                    *rest = after;
+                    self.tell_text(text, handler);
+                    return Ok(());
+                }
+            }
         }
-        match after.split_first() {
-            Some((b'"', after)) => {
-                *rest = after;
-                self.end_string(Fragment { bytes: text, first: !self.begun, last: true }, handler);
-            }
-            Some((_, after)) => {
-                *rest = after;
-                self.tell_text(text, handler);
-                self.state = State::Escape;
-            }
-            None => {
-                *rest = after;
-                self.tell_text(text, handler);
-            }
-        }
-        Ok(())
     }
 
     fn pair_is_whole(&self) -> Result<(), Reason> {
@@ -85,15 +100,7 @@ impl Tokenizer {
             self.escape.code = 0;
             return Ok(());
         }
-        let character = match byte {
-            b'"' | b'\\' | b'/' => byte,
-            b'b' => 0x08,
-            b'f' => 0x0c,
-            b'n' => b'\n',
-            b'r' => b'\r',
-            b't' => b'\t',
-            _ => return Err(Reason::InvalidEscape),
-        };
+        let character = simple_escape(byte).ok_or(Reason::InvalidEscape)?;
         self.pair_is_whole()?;
         self.state = State::String;
         self.tell_text(&[character], handler);
@@ -251,6 +258,19 @@ impl Tokenizer {
         }
         Ok(())
     }
+}
+
+/// The character that a letter after a backslash stands for.
+fn simple_escape(letter: u8) -> Option<u8> {
+    Some(match letter {
+        b'"' | b'\\' | b'/' => letter,
+        b'b' => 0x08,
+        b'f' => 0x0c,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        _ => return None,
+    })
 }
 
 /// The character of one UTF-16 unit, or of two if there is a `high` one.
