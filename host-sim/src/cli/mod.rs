@@ -14,6 +14,8 @@ use crate::controllers::Capacity;
 
 /// Parses the arguments of this process and does what they say.
 pub fn run() -> anyhow::Result<()> {
+    // Every watch holds a connection; the usual soft limit is 1024. Without more it works too.
+    let _ = rlimit::increase_nofile_limit(u64::MAX);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let arguments = Arguments::parse();
     let result = runtime.block_on(async {

@@ -12,7 +12,7 @@ use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -80,7 +80,7 @@ pub async fn serve(
         stopping: stopping.clone(),
     });
     let connections = Arc::new(Semaphore::new(limits.connections));
-    let graceful = Arc::new(GracefulShutdown::new());
+    let graceful = GracefulShutdown::new();
     let mut stop = stopping;
     loop {
         let accepted = tokio::select! {
@@ -95,15 +95,15 @@ pub async fn serve(
         // Over the limit the newcomer is turned away; who is connected is served on.
         let Ok(place) = connections.clone().try_acquire_owned() else { continue };
         let _ = stream.set_nodelay(true);
-        let (shell, tls, graceful) = (shell.clone(), tls.clone(), graceful.clone());
+        let (shell, tls, watcher) = (shell.clone(), tls.clone(), graceful.watcher());
         tokio::spawn(async move {
             let stream = StallGuard::new(stream, shell.limits.stall);
             match tls {
-                None => speak(stream, &shell, &graceful).await,
+                None => speak(stream, &shell, watcher).await,
                 Some(tls) => {
                     let handshake = tokio::time::timeout(shell.limits.patience, tls.accept(stream));
                     if let Ok(Ok(stream)) = handshake.await {
-                        speak(stream, &shell, &graceful).await;
+                        speak(stream, &shell, watcher).await;
                     }
                 }
             }
@@ -111,15 +111,11 @@ pub async fn serve(
         });
     }
     drop(listener);
-    if let Some(graceful) = Arc::into_inner(graceful) {
-        let _ = tokio::time::timeout(Duration::from_secs(5), graceful.shutdown()).await;
-    } else {
-        // Handshakes still hold it; the streams they lead to end with the process.
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    // Requests in progress are answered; a client that takes longer is not waited for.
+    let _ = tokio::time::timeout(Duration::from_secs(5), graceful.shutdown()).await;
 }
 
-async fn speak<S>(stream: S, shell: &Arc<Shell>, graceful: &GracefulShutdown)
+async fn speak<S>(stream: S, shell: &Arc<Shell>, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -139,7 +135,7 @@ where
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     shell.shared.metrics.connections.fetch_add(1, Ordering::Relaxed);
     // A broken connection concerns its client only.
-    let _ = graceful.watch(connection.into_owned()).await;
+    let _ = watcher.watch(connection.into_owned()).await;
     shell.shared.metrics.connections.fetch_sub(1, Ordering::Relaxed);
 }
 

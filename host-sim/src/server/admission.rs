@@ -10,6 +10,9 @@ use super::Server;
 
 /// The finalizer that keeps a claim while a pod uses it.
 pub(super) const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";
+/// The range from which services get their node ports.
+const NODE_PORTS: std::ops::Range<u64> = 30_000..32_768;
+const NODE_PORT_COUNT: u64 = NODE_PORTS.end - NODE_PORTS.start;
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 impl Server {
@@ -26,6 +29,7 @@ impl Server {
                 object["metadata"]["labels"][NAME_LABEL] = name;
             }
             "Pod" => self.admit_pod(kind, namespace, object)?,
+            "Service" => self.allocate_addresses(object),
             "PersistentVolumeClaim" => {
                 let finalizers = &mut object["metadata"]["finalizers"];
                 match finalizers.as_array_mut() {
@@ -37,6 +41,61 @@ impl Server {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Gives a service its cluster address and node ports, where it wants some.
+    fn allocate_addresses(&mut self, service: &mut Value) {
+        let services: Vec<Value> = self
+            .store
+            .resource(self.resources.services)
+            .range("", None)
+            .map(|s| s.parse())
+            .collect();
+        let spec = &mut service["spec"];
+        let kind = spec["type"].as_str().unwrap_or("ClusterIP").to_owned();
+        if kind == "ExternalName" {
+            return;
+        }
+        if spec["clusterIP"].as_str().unwrap_or_default().is_empty() {
+            let address = loop {
+                let number = 2 + self.random.below(0xf_fff0);
+                let bytes = (0x0a60_0000 + number as u32).to_be_bytes();
+                let address = std::net::Ipv4Addr::from(bytes).to_string();
+                if !services.iter().any(|other| other["spec"]["clusterIP"] == address) {
+                    break address;
+                }
+            };
+            spec["clusterIPs"] = json!([address]);
+            spec["clusterIP"] = json!(address);
+        }
+        for (field, value) in
+            [("ipFamilies", json!(["IPv4"])), ("ipFamilyPolicy", json!("SingleStack"))]
+        {
+            if spec[field].is_null() {
+                spec[field] = value;
+            }
+        }
+        if !matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+            return;
+        }
+        let taken = |port: u64| {
+            let ports = services.iter().flat_map(|s| s["spec"]["ports"].as_array()).flatten();
+            ports.into_iter().any(|other| other["nodePort"] == port)
+        };
+        for port in spec["ports"].as_array_mut().into_iter().flatten() {
+            if port["nodePort"].as_u64().unwrap_or(0) == 0 {
+                // The range holds far more ports than anybody simulates.
+                let mut candidate = NODE_PORTS.start + self.random.below(NODE_PORT_COUNT);
+                for _ in 0..NODE_PORT_COUNT {
+                    if !taken(candidate) {
+                        break;
+                    }
+                    candidate =
+                        NODE_PORTS.start + (candidate + 1 - NODE_PORTS.start) % NODE_PORT_COUNT;
+                }
+                port["nodePort"] = json!(candidate);
+            }
+        }
     }
 
     /// Puts back what an update may not take away.

@@ -212,6 +212,7 @@ struct Resources {
     quotas: ResourceId,
     claims: ResourceId,
     service_accounts: ResourceId,
+    services: ResourceId,
 }
 
 impl Resources {
@@ -231,6 +232,7 @@ impl Resources {
             quotas: core("resourcequotas"),
             claims: core("persistentvolumeclaims"),
             service_accounts: core("serviceaccounts"),
+            services: core("services"),
             by_storage,
             ids,
         }

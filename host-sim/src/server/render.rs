@@ -38,7 +38,7 @@ impl Renderer {
     pub fn list_head(&self, metadata: &Value) -> Vec<u8> {
         let (kind, api_version) = match self.form {
             Form::Table => {
-                let columns = table::column_definitions(self.kind);
+                let columns = table::column_definitions(self.stored_kind());
                 let head = format!(
                     r#"{{"kind":"Table","apiVersion":"{META_V1}","metadata":{metadata},"columnDefinitions":{columns},"rows":["#
                 );
@@ -57,8 +57,8 @@ impl Renderer {
     pub fn item(&self, entry: &Entry, out: &mut Vec<u8>) {
         match self.form {
             Form::Table => {
-                let object = self.converted(entry.parse());
-                write(&table::row(self.kind, &object, self.include, self.now), out);
+                let row = table::row(self.stored_kind(), &entry.parse(), self.include, self.now);
+                write(&row, out);
             }
             Form::Metadata => write(&partial_metadata(&entry.parse()), out),
             _ => self.object_json(entry, out),
@@ -73,7 +73,7 @@ impl Renderer {
     /// A single stored object as the answer to a request.
     pub fn single(&self, object: Value) -> Value {
         match self.form {
-            Form::Table => self.table(&self.converted(object), true),
+            Form::Table => self.table(&object, true),
             Form::Metadata => partial_metadata(&object),
             _ => self.converted(object),
         }
@@ -112,7 +112,7 @@ impl Renderer {
         let object = match self.form {
             Form::Table => {
                 let first = !std::mem::replace(&mut self.columns_sent, true);
-                self.table(&self.converted(object), first)
+                self.table(&object, first)
             }
             Form::Metadata => partial_metadata(&object),
             _ => self.converted(object),
@@ -138,7 +138,13 @@ impl Renderer {
 
     fn table(&self, object: &Value, with_columns: bool) -> Value {
         let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
-        table::table(self.kind, [object], metadata, self.include, with_columns, self.now)
+        let kind = self.stored_kind();
+        table::table(kind, [object], metadata, self.include, with_columns, self.now)
+    }
+
+    /// Tables are made from the stored form, whatever form was asked for.
+    fn stored_kind(&self) -> &'static Kind {
+        self.kind.stored_as().unwrap_or(self.kind)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The real binary over real sockets: concurrency, durability, limits and security.
 
+mod commands;
 mod concurrency;
 mod durability;
 mod limits;

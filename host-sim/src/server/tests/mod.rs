@@ -197,6 +197,7 @@ fn the_resources_that_the_server_works_with_are_served() {
         (resources.quotas, "resourcequotas"),
         (resources.claims, "persistentvolumeclaims"),
         (resources.service_accounts, "serviceaccounts"),
+        (resources.services, "services"),
     ] {
         assert_eq!(resources.kind_of(id).plural, plural);
     }

@@ -211,6 +211,73 @@ fn a_quota_counts_pods_that_have_not_ended() {
 }
 
 #[test]
+fn services_get_addresses_of_their_own() {
+    let mut cluster = Cluster::new();
+    let services = "/api/v1/namespaces/default/services";
+    let service = |name: &str, kind: &str| {
+        json!({
+            "metadata": {"name": name},
+            "spec": {"type": kind, "ports": [{"port": 80}], "selector": {"app": "web"}},
+        })
+    };
+    let first = cluster.make(services, service("a", "ClusterIP"));
+    let second = cluster.make(services, service("b", "NodePort"));
+    assert_ne!(first["spec"]["clusterIP"], second["spec"]["clusterIP"]);
+    assert!(first["spec"]["clusterIP"].as_str().is_some_and(|ip| ip.starts_with("10.")));
+    let port = second["spec"]["ports"][0]["nodePort"].as_u64().unwrap_or(0);
+    assert!((30_000..32_768).contains(&port), "{port}");
+    let mut headless = service("c", "ClusterIP");
+    headless["spec"]["clusterIP"] = json!("None");
+    assert_eq!(cluster.make(services, headless)["spec"]["clusterIP"], "None");
+    let patched =
+        cluster.merge(&format!("{services}/a"), json!({"spec": {"sessionAffinity": "ClientIP"}}));
+    assert_eq!((patched.0, &patched.1["spec"]["clusterIP"]), (200, &first["spec"]["clusterIP"]));
+}
+
+#[test]
+fn events_of_both_groups_are_the_same_events() {
+    let mut cluster = Cluster::new();
+    let event = json!({
+        "metadata": {"name": "e"}, "reason": "Test", "type": "Normal", "message": "hello",
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"},
+    });
+    cluster.make("/api/v1/namespaces/default/events", event);
+    let other = "/apis/events.k8s.io/v1/namespaces/default/events";
+    let (_, read) = cluster.get(&format!("{other}/e"));
+    assert_eq!((&read["note"], &read["regarding"]["name"]), (&json!("hello"), &json!("p")));
+    assert_eq!(read["apiVersion"], "events.k8s.io/v1");
+    let mut request = Request::new(Method::GET, other);
+    request.accept = "application/json;as=Table;v=v1;g=meta.k8s.io".to_owned();
+    let (_, table) = cluster.send(&request);
+    let cells = table["rows"][0]["cells"].as_array().expect("a row");
+    assert!(cells.contains(&json!("hello")), "{table}");
+}
+
+#[test]
+fn an_apply_creates_and_then_conflicts_with_others() {
+    let mut cluster = Cluster::new();
+    let path = format!("{CONFIG_MAPS}/c");
+    let apply = |cluster: &mut Cluster, query: &str, value: &str| {
+        let mut body = config_map("c");
+        body["data"]["a"] = json!(value);
+        let request = Request::new(Method::PATCH, &format!("{path}?{query}"));
+        let request = request.with_body("application/apply-patch+yaml", body.to_string());
+        cluster.send(&request)
+    };
+    assert_eq!(apply(&mut cluster, "force=false", "1").0, 422, "somebody has to own it");
+    let (status, made) = apply(&mut cluster, "fieldManager=one", "1");
+    assert_eq!((status, &made["metadata"]["managedFields"][0]["manager"]), (201, &json!("one")));
+    let before = cluster.server.store().revision();
+    assert_eq!(apply(&mut cluster, "fieldManager=one", "1").0, 200);
+    assert_eq!(cluster.server.store().revision(), before, "nothing has changed");
+    let (status, error) = apply(&mut cluster, "fieldManager=two", "2");
+    assert_eq!(status, 409);
+    assert_eq!(error["details"]["causes"][0]["reason"], "FieldManagerConflict");
+    let (status, forced) = apply(&mut cluster, "fieldManager=two&force=true", "2");
+    assert_eq!((status, &forced["data"]["a"]), (200, &json!("2")));
+}
+
+#[test]
 fn events_live_for_an_hour_after_they_were_last_written() {
     let mut cluster = Cluster::new();
     let events = "/api/v1/namespaces/default/events";
