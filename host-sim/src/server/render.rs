@@ -39,9 +39,9 @@ impl Renderer {
         let (kind, api_version) = match self.form {
             Form::Table => {
                 let columns = table::column_definitions(self.stored_kind());
-                let head = format!(
-                    r#"{{"kind":"Table","apiVersion":"{META_V1}","metadata":{metadata},"columnDefinitions":{columns},"rows":["#
-                );
+                let head =
+                    format!(r#"{{"kind":"Table","apiVersion":"{META_V1}","metadata":{metadata},"#);
+                let head = format!(r#"{head}"columnDefinitions":{columns},"rows":["#);
                 return head.into_bytes();
             }
             Form::Metadata => ("PartialObjectMetadataList", META_V1.to_owned()),
