@@ -72,6 +72,7 @@ pub struct Resources<
     expectations: Expectations<[Expected; REPLICA_SETS]>,
     replica_set_writes: Consistency<[Writes; REPLICA_SETS]>,
     status_written: [u32; REPLICA_SETS],
+    deployment_status_written: [u32; DEPLOYMENTS],
     ranking: [Ranked; PODS],
 }
 
@@ -90,6 +91,8 @@ pub struct Parts<'a> {
     pub replica_set_writes: &'a mut Consistency,
     /// When the status of each ReplicaSet was last written, in milliseconds; 0 is never.
     pub status_written: &'a mut [u32],
+    /// The same of each Deployment.
+    pub deployment_status_written: &'a mut [u32],
     /// Room to rank the pods of one ReplicaSet.
     pub ranking: &'a mut [Ranked],
 }
@@ -116,6 +119,7 @@ impl<
             expectations: Expectations::new(),
             replica_set_writes: Consistency::new(),
             status_written: [0; REPLICA_SETS],
+            deployment_status_written: [0; DEPLOYMENTS],
             ranking: [Ranked::NONE; PODS],
         }
     }
@@ -136,6 +140,7 @@ impl<
             expectations: &mut self.expectations,
             replica_set_writes: &mut self.replica_set_writes,
             status_written: &mut self.status_written,
+            deployment_status_written: &mut self.deployment_status_written,
             ranking: &mut self.ranking,
         }
     }

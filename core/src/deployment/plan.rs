@@ -4,6 +4,8 @@ use heapless::Vec;
 
 use crate::control::NewCondition;
 use crate::link::Slot;
+use crate::store::Condition;
+use crate::text::Fingerprint;
 use crate::time::Duration;
 
 use super::view::Counts;
@@ -179,6 +181,23 @@ impl StatusWrite {
         failing: None,
         new_set: NewSet::None,
     };
+
+    /// Whether it tells of nothing but numbers of a generation that was told of before, and of
+    /// progress that goes on.
+    pub fn tells_only_numbers(&self, observed_generation: i64, progressing: &Condition) -> bool {
+        let goes_on = match self.progressing {
+            ConditionWrite::Keep => true,
+            ConditionWrite::Set(set) => {
+                progressing.status() == Some(set.status)
+                    && progressing.reason() == Fingerprint::of(set.reason)
+            }
+            ConditionWrite::Remove => false,
+        };
+        let rest = Self { counts: None, progressing: ConditionWrite::Keep, ..*self };
+        goes_on
+            && self.counts.is_some_and(|counts| counts.observed_generation == observed_generation)
+            && !rest.changes_something()
+    }
 
     /// Whether anything is to be written.
     pub fn changes_something(&self) -> bool {

@@ -43,6 +43,7 @@ impl Worker {
                         self.at += 1;
                     }
                     Some(Step::Status) if !self.plan.status.changes_something() => self.at += 1,
+                    Some(Step::Status) if self.may_lag(context, key) => self.at += 1,
                     Some(Step::Scale { set, from, .. }) if !is_size(context, key, set, from) => {
                         // Somebody else has scaled it: Kubernetes would run into a conflict.
                         self.step_failed(Outcome::Retry);
@@ -55,6 +56,19 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Whether the status tells only of numbers, and has been written a moment ago: then it is
+    /// put off.
+    fn may_lag(&self, context: &mut Context<'_, '_>, key: Slot) -> bool {
+        let Some(d) = context.cache.deployments.get(key) else { return false };
+        let (generation, progressing) = (d.record.observed_generation(), &d.record.progressing);
+        if !self.plan.status.tells_only_numbers(generation, progressing) {
+            return false;
+        }
+        let Some(left) = context.deployment_lag_left(key) else { return false };
+        context.deployment_queue.add_after(key, left, context.now);
+        true
     }
 
     /// The step at hand has failed. Scaling down old ReplicaSets may fail: then that is all of it

@@ -152,6 +152,7 @@ impl Manager<'_> {
             deployment_queue: parts.deployment_queue,
             expectations: parts.expectations,
             status_written: parts.status_written,
+            deployment_status_written: parts.deployment_status_written,
             metrics,
             now,
         };
@@ -177,6 +178,7 @@ impl Manager<'_> {
             expectations: parts.expectations,
             ranking: parts.ranking,
             status_written: parts.status_written,
+            deployment_status_written: parts.deployment_status_written,
             recorder: desk.recorder,
             view: desk.view,
             settings,

@@ -21,6 +21,8 @@ pub(crate) struct Context<'c, 'a> {
     pub(crate) ranking: &'c mut [Ranked],
     /// When the status of each ReplicaSet was last written, in milliseconds; 0 is never.
     pub(crate) status_written: &'c mut [u32],
+    /// The same of each Deployment.
+    pub(crate) deployment_status_written: &'c mut [u32],
     pub(crate) recorder: &'c mut Recorder,
     pub(crate) view: &'c mut View,
     pub(crate) settings: &'c Settings,
@@ -61,24 +63,44 @@ impl Context<'_, '_> {
     }
 
     /// How long the counts of a ReplicaSet's status still may lag behind.
-    pub(crate) fn status_lag_left(&self, rs: Slot) -> Option<Duration> {
-        let written = self.status_written.get(rs.index()).copied().filter(|at| *at != 0)?;
-        let elapsed = u64::from(millis(self.now).wrapping_sub(written));
-        let left = self.settings.status_lag - Duration::from_millis(elapsed);
-        (left > Duration::ZERO).then_some(left)
+    pub(crate) fn replica_set_lag_left(&self, rs: Slot) -> Option<Duration> {
+        let written = self.status_written.get(rs.index()).copied();
+        lag_left(written, self.settings.status_lag, self.now)
+    }
+
+    /// How long the counts of a Deployment's status still may lag behind: half as long, so that
+    /// it tells of each of its ReplicaSets' statuses.
+    pub(crate) fn deployment_lag_left(&self, d: Slot) -> Option<Duration> {
+        let written = self.deployment_status_written.get(d.index()).copied();
+        let half = Duration::from_micros(self.settings.status_lag.as_micros() / 2);
+        lag_left(written, half, self.now)
     }
 
     /// The status of a ReplicaSet has been written.
-    pub(super) fn note_status_write(&mut self, rs: Slot) {
+    pub(super) fn note_replica_set_status(&mut self, rs: Slot) {
         if let Some(written) = self.status_written.get_mut(rs.index()) {
-            *written = millis(self.now).max(1);
+            *written = stamp(self.now);
+        }
+    }
+
+    /// The status of a Deployment has been written.
+    pub(super) fn note_deployment_status(&mut self, d: Slot) {
+        if let Some(written) = self.deployment_status_written.get_mut(d.index()) {
+            *written = stamp(self.now);
         }
     }
 }
 
-/// Milliseconds, wrapping: only differences count.
-fn millis(now: Instant) -> u32 {
-    (now.as_micros() / 1_000) as u32
+fn lag_left(written: Option<u32>, lag: Duration, now: Instant) -> Option<Duration> {
+    let written = written.filter(|at| *at != 0)?;
+    let elapsed = u64::from(stamp(now).wrapping_sub(written));
+    let left = lag - Duration::from_millis(elapsed);
+    (left > Duration::ZERO).then_some(left)
+}
+
+/// Milliseconds, wrapping, since only differences count; never 0.
+fn stamp(now: Instant) -> u32 {
+    ((now.as_micros() / 1_000) as u32).wrapping_add(1).max(1)
 }
 
 fn subject<R>(kind: Kind, entry: &Entry<R>) -> Subject {

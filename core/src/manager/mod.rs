@@ -131,6 +131,7 @@ impl<'a> Manager<'a> {
             deployment_queue: parts.deployment_queue,
             expectations: parts.expectations,
             status_written: parts.status_written,
+            deployment_status_written: parts.deployment_status_written,
             metrics,
             now,
         };
@@ -196,6 +197,7 @@ impl<'a> Manager<'a> {
             expectations: parts.expectations,
             ranking: parts.ranking,
             status_written: parts.status_written,
+            deployment_status_written: parts.deployment_status_written,
             recorder: desk.recorder,
             view: desk.view,
             settings,

@@ -86,7 +86,7 @@ impl Context<'_, '_> {
             Task::CreatePod => self.pod_created(worker, key, reply),
             Task::DeletePod => self.pod_deleted(worker, key, job, reply),
             _ if is_done => {
-                self.note_status_write(key);
+                self.note_replica_set_status(key);
                 worker.phase = replicaset::Phase::Ending;
             }
             // Whatever went wrong, once more; then the key is retried.
@@ -190,6 +190,10 @@ impl Context<'_, '_> {
             }
             Task::Rollback { revision } if is_done => {
                 self.record_deployment(key, Message::RolledBack(revision));
+                worker.at += 1;
+            }
+            Task::DeploymentStatus if is_done => {
+                self.note_deployment_status(key);
                 worker.at += 1;
             }
             Task::DeleteReplicaSet if reply.kind == ReplyKind::NotFound => worker.at += 1,

@@ -15,6 +15,7 @@ pub(super) struct Router<'r> {
     pub(super) deployment_queue: &'r mut Queue,
     pub(super) expectations: &'r mut Expectations,
     pub(super) status_written: &'r mut [u32],
+    pub(super) deployment_status_written: &'r mut [u32],
     pub(super) metrics: &'r mut Metrics,
     pub(super) now: Instant,
 }
@@ -145,6 +146,11 @@ impl Router<'_> {
     }
 
     fn deployment(&mut self, cache: &mut Cache<'_>, change: &Change) {
+        if (change.event == Event::Deleted || change.uid_changed)
+            && let Some(written) = self.deployment_status_written.get_mut(change.slot.index())
+        {
+            *written = 0;
+        }
         if change.event != Event::Deleted {
             self.deployment_queue.add(change.slot);
         } else if self.deployment_queue.retire(change.slot) {

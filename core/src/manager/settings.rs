@@ -21,8 +21,8 @@ pub struct Settings {
     /// How often every object is looked at again without a cause; `None` is never.
     pub resync: Option<Duration>,
     /// How long the counts in a ReplicaSet's status may lag behind, counted from its last status
-    /// write: pods that become ready within that time share one write. A status that tells of a
-    /// new generation or condition never waits.
+    /// write: pods that become ready within that time share one write. A Deployment's may lag
+    /// behind half as long. A status that tells of a new generation or condition never waits.
     pub status_lag: Duration,
 }
 
@@ -50,7 +50,7 @@ impl Settings {
         terminating_replicas: false,
         rate: Some(Rate::KUBERNETES),
         resync: Some(Duration::from_secs(12 * 3600)),
-        status_lag: Duration::from_millis(20),
+        status_lag: Duration::from_millis(100),
     };
 }
 

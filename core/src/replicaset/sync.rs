@@ -177,7 +177,7 @@ impl Worker {
         let pressing = self.count.is_of_new_generation(&stored)
             || self.failure != FailureWrite::Keep
             || self.status_tries > 0;
-        match context.status_lag_left(key) {
+        match context.replica_set_lag_left(key) {
             Some(wait) if !pressing => {
                 context.replica_set_queue.add_after(key, wait, context.now);
                 false

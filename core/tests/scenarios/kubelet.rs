@@ -77,3 +77,34 @@ impl Cluster<'_> {
         found.iter().map(|pod| pod["metadata"]["name"].as_str().unwrap().to_string()).collect()
     }
 }
+
+impl Cluster<'_> {
+    /// Lets a kubelet work that does everything it can every `pace`.
+    pub(crate) fn quick_rollout(&mut self, pace: picokube_core::time::Duration) {
+        for _ in 0..10_000 {
+            self.run(pace);
+            self.advance(pace);
+            let mut acted = false;
+            for name in self.pods(|pod| pod["spec"]["nodeName"].is_null()) {
+                self.pod(&name, None, &json!({"spec": {"nodeName": "node"}}));
+                acted = true;
+            }
+            for name in self.pods(|pod| !pod["metadata"]["deletionTimestamp"].is_null()) {
+                self.finish(&name);
+                acted = true;
+            }
+            for name in self.pods(|pod| pod["status"]["phase"] == json!("Pending")) {
+                self.make_ready(&name);
+                acted = true;
+            }
+            let log = self.server.log.len();
+            if !acted {
+                self.settle();
+                if self.server.log.len() == log {
+                    return;
+                }
+            }
+        }
+        panic!("the kubelet never comes to rest");
+    }
+}

@@ -1,6 +1,7 @@
 //! Whole scenarios: the manager against a double of the API server, real bytes in between.
 
 mod cluster;
+mod economy;
 mod faults;
 mod kubelet;
 mod replicasets;
