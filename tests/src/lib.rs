@@ -1,4 +1,6 @@
 //! Helpers shared by the end-to-end tests.
 
 pub mod firmware;
+pub mod golden;
 pub mod peer;
+pub mod picokube;

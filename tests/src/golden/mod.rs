@@ -1,0 +1,101 @@
+//! Golden scenarios: recordings of the real controllers, and a player that repeats them.
+//!
+//! Each directory in `tests/golden` has the steps of a scenario and what happened when the real
+//! API server and controllers went through them. [`run`] goes through the same steps with any API
+//! server and whatever controllers act on it, and compares. Neither server nor controllers are
+//! started here: the same scenarios serve a simulator and a board.
+//!
+//! A [`Scenario`] is read from its directory; the player does its [steps](step) over HTTP while a
+//! [recorder] watches and a fake [kubelet] moves the pods. What was seen becomes a [trace] of
+//! [projections](project) with [names](alias) that are the same in every run. A [`Report`] holds
+//! its [facets] against those of the recording.
+
+pub mod alias;
+pub mod client;
+pub mod conditions;
+pub mod diff;
+pub mod facets;
+pub mod invariants;
+pub mod kubelet;
+pub mod namespace;
+pub mod node;
+pub mod normalise;
+pub mod object;
+mod placeholders;
+mod player;
+pub mod project;
+pub mod recorder;
+pub mod report;
+mod requests;
+pub mod resource;
+pub mod scenario;
+pub mod step;
+pub mod trace;
+
+#[cfg(test)]
+mod recordings;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use tokio::runtime;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+pub use client::Server;
+pub use report::Report;
+pub use scenario::Scenario;
+
+/// Where the scenarios are.
+pub fn directory() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden")
+}
+
+/// Plays a scenario and holds it against its recording.
+pub fn run(server: &Server, scenario: &Scenario) -> Result<Report> {
+    runtime()?.block_on(play(server, scenario))
+}
+
+/// Plays scenarios, `jobs` at a time, each in a namespace of its own. `done` hears of each one as
+/// it ends; a scenario that could not be played at all is an error.
+pub fn run_all(
+    server: &Server,
+    scenarios: Vec<Scenario>,
+    jobs: usize,
+    mut done: impl FnMut(&str, Result<Report>),
+) -> Result<()> {
+    let turns = Arc::new(Semaphore::new(jobs.max(1)));
+    runtime()?.block_on(async {
+        let mut playing = JoinSet::new();
+        for scenario in scenarios {
+            // Taken here, so that scenarios begin in order.
+            let turn = turns.clone().acquire_owned().await?;
+            while let Some(ended) = playing.try_join_next() {
+                let (name, report): (String, _) = ended?;
+                done(&name, report);
+            }
+            let server = server.clone();
+            playing.spawn(async move {
+                let report = play(&server, &scenario).await;
+                drop(turn);
+                (scenario.name, report)
+            });
+        }
+        while let Some(ended) = playing.join_next().await {
+            let (name, report) = ended?;
+            done(&name, report);
+        }
+        Ok(())
+    })
+}
+
+async fn play(server: &Server, scenario: &Scenario) -> Result<Report> {
+    let run = player::play(server, scenario).await;
+    let run = run.with_context(|| format!("cannot play {}", scenario.name))?;
+    Ok(Report::new(scenario, run))
+}
+
+fn runtime() -> Result<runtime::Runtime> {
+    Ok(runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
+}

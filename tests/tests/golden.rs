@@ -1,0 +1,77 @@
+//! The golden scenarios, played against `picokube up`.
+//!
+//! Environment:
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `PICOKUBE_GOLDEN_ONLY` | names of scenarios, with commas between; `*` at the end of one for all that begin so |
+//! | `PICOKUBE_GOLDEN_BASE` | an API server that is running already, with controllers, and leaves pods alone |
+//! | `PICOKUBE_GOLDEN_TOKEN` | the bearer token it wants |
+//! | `PICOKUBE_GOLDEN_JOBS` | how many scenarios are played at a time |
+//! | `PICOKUBE_GOLDEN_OUT` | a directory for what happened, in the form of recordings |
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::Path;
+
+use picokube_tests::golden::{self, Scenario, Server};
+use picokube_tests::picokube::Picokube;
+
+#[test]
+fn every_sort_of_step_goes_as_it_should_without_controllers() {
+    play(&["x-"], &["--manual", "--no-controllers"]);
+}
+
+/// Plays the scenarios of these families that are wanted.
+fn play(families: &[&str], options: &[&str]) {
+    let only = env::var("PICOKUBE_GOLDEN_ONLY").unwrap_or("*".to_owned());
+    let is_wanted = |name: &str| only.split(',').any(|pattern| matches(pattern, name));
+    let in_families = |name: &str| families.iter().any(|family| name.starts_with(family));
+    let scenarios = Scenario::load_all(&golden::directory(), is_wanted).unwrap();
+    assert!(!scenarios.is_empty(), "no scenario is called {only}");
+    let scenarios: Vec<Scenario> =
+        scenarios.into_iter().filter(|scenario| in_families(&scenario.name)).collect();
+    if scenarios.is_empty() {
+        return;
+    }
+    let (server, _picokube) = server(options);
+    let jobs = env::var("PICOKUBE_GOLDEN_JOBS").map_or(8, |jobs| jobs.parse().expect("a number"));
+    let out = env::var("PICOKUBE_GOLDEN_OUT").ok();
+    let count = scenarios.len();
+    let mut failures = BTreeMap::new();
+    golden::run_all(&server, scenarios, jobs, |name, report| match report {
+        Ok(report) => {
+            eprintln!("{report}");
+            if let Some(out) = &out {
+                report.save(&Path::new(out).join(name)).expect("a directory to write to");
+            }
+            if !report.is_success() {
+                failures.insert(name.to_owned(), report.to_string());
+            }
+        }
+        Err(error) => {
+            eprintln!("{name}: {error:#}");
+            failures.insert(name.to_owned(), format!("{name}: {error:#}"));
+        }
+    })
+    .unwrap();
+    let told: Vec<String> = failures.into_values().collect();
+    assert!(told.is_empty(), "{} of {count} failed:\n{}", told.len(), told.join("\n"));
+}
+
+/// The server to play against, and the process it is, if we have started it.
+fn server(options: &[&str]) -> (Server, Option<Picokube>) {
+    if let Ok(base) = env::var("PICOKUBE_GOLDEN_BASE") {
+        let token = env::var("PICOKUBE_GOLDEN_TOKEN").ok();
+        return (Server { base, token }, None);
+    }
+    let picokube = Picokube::up(options).unwrap();
+    (Server::new(picokube.base()), Some(picokube))
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == pattern,
+    }
+}
