@@ -63,7 +63,7 @@ fn play(families: &[&str], options: &[&str]) {
 fn server(options: &[&str]) -> (Server, Option<Picokube>) {
     if let Ok(base) = env::var("PICOKUBE_GOLDEN_BASE") {
         let token = env::var("PICOKUBE_GOLDEN_TOKEN").ok();
-        return (Server { base, token }, None);
+        return (Server { token, ..Server::new(base) }, None);
     }
     let picokube = Picokube::up(options).unwrap();
     (Server::new(picokube.base()), Some(picokube))

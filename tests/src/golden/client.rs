@@ -1,5 +1,7 @@
 //! A small HTTP client for an API server.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -11,7 +13,7 @@ use hyper_util::client::legacy::Client as Connections;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// No request of a scenario takes so long, on however busy a machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,12 +29,15 @@ pub struct Server {
     pub base: String,
     /// The bearer token it wants to see, if any.
     pub token: Option<String>,
+    /// How much longer than on a PC it takes until it is certain that the controllers will not do
+    /// any more; above 1 for controllers on a small board.
+    pub slowness: u32,
 }
 
 impl Server {
     /// A server that lets everybody in.
     pub fn new(base: impl Into<String>) -> Self {
-        Self { base: base.into(), token: None }
+        Self { base: base.into(), token: None, slowness: 1 }
     }
 }
 
@@ -41,6 +46,8 @@ impl Server {
 pub struct Client {
     connections: Connections<HttpConnector, Full<Bytes>>,
     server: Server,
+    /// In microseconds.
+    latency: Arc<AtomicU64>,
 }
 
 /// What a server said.
@@ -67,9 +74,19 @@ impl Client {
             base.starts_with("http://"),
             "{base}: only http:// is spoken; put `kubectl proxy` in front of a server with TLS"
         );
-        let server = Server { base: base.to_owned(), token: server.token.clone() };
+        let server = Server { base: base.to_owned(), ..server.clone() };
         let connections = Connections::builder(TokioExecutor::new()).build_http();
-        Ok(Self { connections, server })
+        Ok(Self { connections, server, latency: Arc::default() })
+    }
+
+    /// How long answers took of late. A slow one is remembered for some requests.
+    pub fn latency(&self) -> Duration {
+        Duration::from_micros(self.latency.load(Ordering::Relaxed))
+    }
+
+    /// The server it talks to.
+    pub fn server(&self) -> &Server {
+        &self.server
     }
 
     /// Reads.
@@ -134,7 +151,11 @@ impl Client {
         path: &str,
         body: Option<(&Value, &str)>,
     ) -> Result<(Answer, Option<Duration>)> {
+        let asked = Instant::now();
         let response = self.once(method, path, body).await?;
+        let took = asked.elapsed().as_micros() as u64;
+        let faded = self.latency.load(Ordering::Relaxed) / 8 * 7;
+        self.latency.store(took.max(faded), Ordering::Relaxed);
         let status = response.status().as_u16();
         let pause = (status == 429).then(|| {
             let seconds = response.headers().get(RETRY_AFTER);

@@ -194,7 +194,8 @@ impl Kubelet {
             let settings = self.settings();
             let (tasks, due) = {
                 let seen = self.recorder.seen();
-                due(&settings, settings.work(&seen), seen.quiet_at(settings.quiet))
+                let quiet_at = seen.quiet_at(self.recorder.quiet(settings.quiet));
+                due(&settings, settings.work(&seen), quiet_at)
             };
             let Some(due) = due else {
                 if changes.changed().await.is_err() {

@@ -173,7 +173,7 @@ impl Player<'_> {
             let settings = self.kubelet.settings();
             let (quiet_at, work) = {
                 let seen = self.recorder.seen();
-                (seen.quiet_at(quiet), settings.work(&seen).len())
+                (seen.quiet_at(self.recorder.quiet(quiet)), settings.work(&seen).len())
             };
             let now = Instant::now();
             let is_idle = settings.mode == Mode::Manual || work == 0;

@@ -18,6 +18,10 @@ use super::resource::Resource;
 /// How long until a broken watch is opened again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(100);
 
+/// So many times the time of an answer must nothing happen before it counts as quiet: controllers
+/// that are about to act may need that long on a busy machine.
+const QUIET_ANSWERS: u32 = 20;
+
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -183,6 +187,12 @@ impl Recorder {
     /// What is known now. Not to be held for long: nothing is recorded meanwhile.
     pub fn seen(&self) -> MutexGuard<'_, Seen> {
         self.shared.seen()
+    }
+
+    /// The quiet that is asked for, or more with slow controllers or on a busy machine.
+    pub fn quiet(&self, asked: Duration) -> Duration {
+        let client = &self.shared.client;
+        (asked * client.server().slowness).max(client.latency() * QUIET_ANSWERS)
     }
 
     /// Tells of every change from now on.

@@ -16,6 +16,7 @@ const CONFLICTS: usize = 5;
 /// Longer messages are shortened in recordings: they may hold whole objects.
 const LONGEST_MESSAGE: usize = 400;
 
+/// Recorded messages name it.
 const QUOTA: &str = "lab-quota";
 
 /// Annotations of a Deployment that `kubectl rollout undo` leaves as they are.
