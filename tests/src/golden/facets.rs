@@ -173,7 +173,26 @@ fn strict(trace: &[Value], kind: &str) -> Option<Value> {
 }
 
 fn answer(step: &Value) -> Value {
-    without(step, &["ms", "error"])
+    let mut answer = without(step, &["ms", "error"]);
+    let causes = answer.get_mut("causes").and_then(Value::as_array_mut);
+    for cause in causes.into_iter().flatten() {
+        cause["message"] = without_object(&cause["message"]);
+    }
+    if let Some(message) = answer.get_mut("message") {
+        *message = without_object(message);
+    }
+    answer
+}
+
+/// Some messages hold a whole object as JSON; the order of its fields carries no meaning.
+fn without_object(message: &Value) -> Value {
+    let text = text(message);
+    match (text.find("\"{"), text.rfind("}\"")) {
+        (Some(start), Some(end)) if start < end => {
+            format!("{}…{}", &text[..start + 2], &text[end..]).into()
+        }
+        _ => message.clone(),
+    }
 }
 
 /// What each name went through, in order over all names, without repetitions.

@@ -6,15 +6,16 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::node::Node;
 use super::object::{is_deleting, is_finished, is_ready, is_set, members, text};
 use super::recorder::{Recorder, Seen};
 use super::step::PodStatus;
 
-/// How long until something that failed is tried again.
-const RETRY_AFTER: Duration = Duration::from_millis(20);
+/// How long until the next pod's turn, unless in [`Mode::Step`]: controllers shall see some of what
+/// is between nothing and everything.
+const STAGGER: Duration = Duration::from_millis(15);
 
 /// Who moves pods, and when.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -210,15 +211,15 @@ impl Kubelet {
                 }
                 continue;
             }
-            let mut failed = false;
             for task in &tasks {
                 // What fails now (a conflict, a pod just gone) is seen anew the next time.
-                failed |= self.act(&settings, task, &mut bound).await.is_err();
+                let _ = self.act(&settings, task, &mut bound).await;
+                if settings.mode != Mode::Step {
+                    sleep(STAGGER).await;
+                }
             }
             if settings.mode == Mode::Step {
                 self.recorder.stir();
-            } else if failed {
-                sleep_until(Instant::now() + RETRY_AFTER).await;
             }
         }
     }

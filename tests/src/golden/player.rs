@@ -50,12 +50,17 @@ async fn play_in(client: &Client, namespace: &str, scenario: &Scenario) -> Resul
         kubelet: &kubelet,
         node,
         saved: BTreeMap::new(),
+        duration: Duration::ZERO,
     };
     let mut answers = Vec::new();
     let mut failures = Vec::new();
     let script = async {
         for (number, step) in scenario.steps.iter().enumerate() {
+            player.duration = scenario.recording.duration(number);
             let mut answer = player.step(number, step).await;
+            if step.is_marked() {
+                player.pause(player.duration).await;
+            }
             answer["step"] = number.into();
             answer["op"] = step.op().into();
             let error = answer.get("error").map(|error| text(error).to_owned());
@@ -102,6 +107,8 @@ pub(super) struct Player<'a> {
     pub(super) recorder: &'a Recorder,
     pub(super) node: Node,
     pub(super) saved: BTreeMap<String, Value>,
+    /// How long the step had taken with the real server.
+    pub(super) duration: Duration,
     kubelet: &'a Kubelet,
 }
 
@@ -115,6 +122,20 @@ impl Player<'_> {
         match self.operate(step).await {
             Ok(answer) => answer,
             Err(error) => json!({"error": format!("{error:#}")}),
+        }
+    }
+
+    /// Waits until nothing has happened for as long as something had taken with the real server, so
+    /// that controllers have the time to act that the real ones had; but not for ever.
+    pub(super) async fn pause(&self, duration: Duration) {
+        let deadline = Instant::now() + duration + Duration::from_secs(1);
+        loop {
+            let quiet_at = self.recorder.seen().quiet_at(self.recorder.quiet(duration));
+            let now = Instant::now();
+            if now >= quiet_at || now >= deadline {
+                return;
+            }
+            sleep_until(quiet_at.min(deadline)).await;
         }
     }
 

@@ -20,7 +20,9 @@ const RECONNECT_AFTER: Duration = Duration::from_millis(100);
 
 /// So many times the time of an answer must nothing happen before it counts as quiet: controllers
 /// that are about to act may need that long on a busy machine.
-const QUIET_ANSWERS: u32 = 20;
+const QUIET_ANSWERS: u32 = 10;
+/// But no longer than this: controllers that back off act again after a second or two.
+const LONGEST_STRETCH: Duration = Duration::from_secs(1);
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +194,8 @@ impl Recorder {
     /// The quiet that is asked for, or more with slow controllers or on a busy machine.
     pub fn quiet(&self, asked: Duration) -> Duration {
         let client = &self.shared.client;
-        (asked * client.server().slowness).max(client.latency() * QUIET_ANSWERS)
+        let stretch = (client.latency() * QUIET_ANSWERS).min(LONGEST_STRETCH);
+        (asked * client.server().slowness).max(stretch)
     }
 
     /// Tells of every change from now on.

@@ -91,9 +91,11 @@ impl Player<'_> {
             Operation::PodStatus(report) => self.pod_status(step, report).await,
             Operation::Finalize { pod, pods } => {
                 let mut code = Value::Null;
-                for name in pod.iter().chain(pods.iter().flatten()) {
+                let names: Vec<&String> = pod.iter().chain(pods.iter().flatten()).collect();
+                for name in &names {
                     let pod = self.fetch(Resource::Pods, name).await?;
                     code = self.node.finalize(&pod).await?.status.into();
+                    self.pause(self.duration / names.len() as u32).await;
                 }
                 Ok(json!({"code": code}))
             }
@@ -145,7 +147,8 @@ impl Player<'_> {
 
     async fn pod_status(&self, step: &Step, report: &PodStatus) -> Result<Value> {
         let mut noted = json!({});
-        for name in report.pod.iter().chain(report.pods.iter().flatten()) {
+        let names: Vec<&String> = report.pod.iter().chain(report.pods.iter().flatten()).collect();
+        for name in &names {
             let pod = self.fetch(Resource::Pods, name).await?;
             if let (Some(node), false) = (&report.node, is_set(&pod["spec"]["nodeName"])) {
                 self.node.bind(&pod, node).await?;
@@ -156,6 +159,7 @@ impl Player<'_> {
                 if noted.get("error").is_some() {
                     break;
                 }
+                self.pause(self.duration / names.len() as u32).await;
             }
         }
         Ok(noted)

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -54,6 +55,12 @@ impl Recording {
     /// The recording from each side.
     pub fn facets(&self) -> Facets {
         Facets::of(&self.trace, &self.finals, &self.answers)
+    }
+
+    /// How long a step took.
+    pub fn duration(&self, step: usize) -> Duration {
+        let milliseconds = self.answers.get(step).and_then(|answer| answer["ms"].as_u64());
+        Duration::from_millis(milliseconds.unwrap_or_default())
     }
 }
 
