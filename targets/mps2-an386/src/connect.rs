@@ -68,7 +68,7 @@ async fn watch(mut connection: Connection<'static, Network>, path: &'static str)
 
 /// Asks for the server's version until it tells.
 async fn introduce(requests: &mut Connection<'_, Network>) {
-    let request = Request { method: Method::GET, target: "/version", headers: &[], body: &[] };
+    let request = Request { method: Method::GET, target: "/version", headers: &[], body: &[][..] };
     loop {
         let mut version = Version::default();
         match requests.exchange(&request, &mut version).await {
