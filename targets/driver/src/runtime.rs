@@ -1,8 +1,9 @@
 //! Running a [`Manager`]: one connection per watched kind, a few for requests.
 //!
 //! Whoever has an executor makes a [`Runtime`] and runs, each as a task or joined into one,
-//! [`Runtime::watch`] for every [`Kind`] and [`Runtime::serve`] as often as requests may be under
-//! way at once. All of them share the manager and wake each other; none of them ever ends.
+//! [`Runtime::watch`] for every [`Kind`](picokube_core::store::Kind) and [`Runtime::serve`] as
+//! often as requests may be under way at once. All of them share the manager and wake each other;
+//! none of them ever ends.
 
 mod document;
 mod serve;
