@@ -1,6 +1,6 @@
 //! The Deployment controller.
 //!
-//! [`decide`] is the controller: a pure function from a [`View`] to a [`Plan`]. The files beside
+//! [`decide()`] is the controller: a pure function from a [`View`] to a [`Plan`]. The files beside
 //! it hold one rule each, under its Kubernetes name.
 
 mod cleanup;
