@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::defaults::labels_from_template;
 use super::object::{at, child, default, flag, int, list, name, set, text};
 use super::qos;
 
@@ -50,6 +51,9 @@ pub(super) fn job_create(job: &mut Value) {
         let labels = json!({"batch.kubernetes.io/controller-uid": uid});
         set(spec, "selector", json!({"matchLabels": labels}));
     }
+    // Upstream fills in defaults whenever it reads an object, so a job that was given no labels
+    // is seen with those that its template has just got.
+    labels_from_template(job);
 }
 
 pub(super) fn daemon_set_create(daemon_set: &mut Value) {

@@ -11,7 +11,9 @@ pub(super) use misc::{
     persistent_volume_claim, secret, service,
 };
 pub(super) use pod::pod;
-pub(super) use workload::{daemon_set, deployment, job, replica_set, stateful_set};
+pub(super) use workload::{
+    daemon_set, deployment, job, labels_from_template, replica_set, stateful_set,
+};
 
 /// For kinds without defaults.
 pub(super) fn none(_: &mut serde_json::Value) {}

@@ -92,7 +92,7 @@ pub(in crate::api) fn job(job: &mut Value) {
 }
 
 /// A job without labels takes those of its template.
-fn labels_from_template(object: &mut Value) {
+pub(in crate::api) fn labels_from_template(object: &mut Value) {
     let own = at(object, &["metadata", "labels"]).as_object().is_some_and(|l| !l.is_empty());
     let labels = at(object, &["spec", "template", "metadata", "labels"]).clone();
     if !own && labels.as_object().is_some_and(|l| !l.is_empty()) {
