@@ -143,7 +143,8 @@ pub(super) fn conversion_error(kind: &Kind, object: &Value) -> Option<String> {
     ))
 }
 
-fn check_kind(expected: Expected<'_>, value: &Value) -> Result<(), Status> {
+/// Checks that a body says what it is expected to be, where it says so.
+pub(super) fn check_kind(expected: Expected<'_>, value: &Value) -> Result<(), Status> {
     let (api_version, kind) = (text(value, "apiVersion"), text(value, "kind"));
     let wanted = expected.api_version();
     if !kind.is_empty() && kind != expected.kind {

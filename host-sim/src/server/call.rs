@@ -133,7 +133,10 @@ impl Call {
 }
 
 fn media_type(content_type: &str) -> String {
-    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    // Nothing stands for JSON, but only where there is no header at all.
+    let given = if media_type.is_empty() { content_type } else { media_type };
+    given.to_ascii_lowercase()
 }
 
 /// The field manager: as given, else the first word of the user agent.

@@ -43,6 +43,7 @@ impl Server {
         let mut object = rules::to_storage(kind, object);
         settle_namespace(&mut object, namespace)?;
         self.refuse_missing_namespace(stored_kind, namespace, &object)?;
+        refuse_version(&object)?;
         let name = self.settle_name(kind, id, namespace, &mut object)?;
         let key = object_key(namespace, &name);
         let uid = self.random.uuid();
@@ -113,6 +114,17 @@ impl Server {
             }
             (Stored::Entry(entry), None) => Response::json(status, entry.json.clone()),
             (Stored::DryRun(object), None) => Response::value(status, &object),
+        }
+    }
+}
+
+/// Who sends the version of an object wants to change that object, not to make another one.
+fn refuse_version(object: &Value) -> Result<(), Status> {
+    match object["metadata"]["resourceVersion"].as_str() {
+        None | Some("" | "0") => Ok(()),
+        Some(_) => {
+            let why = "resourceVersion should not be set on objects to be created";
+            Err(Status::bad_request(why))
         }
     }
 }

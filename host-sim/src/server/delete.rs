@@ -214,7 +214,12 @@ impl DeleteOptions {
                 return Err(rules::invalid_delete_options("propagationPolicy", policy, why));
             }
         };
-        let dry_run = body["dryRun"].as_array().is_some_and(|list| !list.is_empty());
+        let dry_run = body["dryRun"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if let Some(unknown) = dry_run.iter().find(|stage| *stage != "All") {
+            let why = "supported values: \"All\"";
+            return Err(rules::invalid_delete_options("dryRun", unknown.as_str(), why));
+        }
+        let dry_run = !dry_run.is_empty();
         let text = |value: &Value| value.as_str().map(str::to_owned);
         Ok(Self {
             grace_period_seconds: body["gracePeriodSeconds"].as_i64(),

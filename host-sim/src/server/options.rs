@@ -93,11 +93,7 @@ impl Options {
                 self.dry_run = true;
             }
             "fieldManager" => {
-                if value.len() > 128 {
-                    let mut errors = FieldErrors::default();
-                    errors.too_long(&Path::new("fieldManager"), 128);
-                    return Err(Status::invalid_kind("meta.k8s.io", "PatchOptions", "", &errors));
-                }
+                check_manager(&value)?;
                 self.field_manager = value;
             }
             "force" => self.force = boolean(&value),
@@ -123,6 +119,23 @@ impl Options {
         }
         Ok(())
     }
+}
+
+/// Managers are shown to people.
+fn check_manager(manager: &str) -> Result<(), Status> {
+    let at = Path::new("fieldManager");
+    let mut errors = FieldErrors::default();
+    if manager.len() > 128 {
+        errors.too_long(&at, 128);
+    }
+    if let Some((position, _)) = manager.char_indices().find(|(_, c)| c.is_control()) {
+        let why = format!("should only contain printable characters (at position {position})");
+        errors.invalid(&at, manager, &why);
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(Status::invalid_kind("meta.k8s.io", "PatchOptions", "", &errors))
 }
 
 /// As upstream reads booleans of a query: everything but `false`, `0` and nothing is true.

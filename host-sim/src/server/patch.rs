@@ -27,6 +27,9 @@ impl Server {
         if patch == PatchType::Apply && call.options.field_manager.is_empty() {
             return Err(rules::field_manager_required());
         }
+        if patch != PatchType::Apply && call.options.force {
+            return Err(rules::force_forbidden());
+        }
         let Some(current) = self.store.get(id, &key).cloned() else {
             if patch == PatchType::Apply && target.subresource.is_empty() {
                 return self.create_by_apply(now, &call, bytes);

@@ -156,7 +156,11 @@ impl ResourceTarget {
     /// The verb of a request to this target.
     pub fn verb(&self, method: &Method, watch: bool) -> Result<&'static str, Status> {
         let named = !self.name.is_empty();
+        let all_namespaces = self.kind.namespaced && self.namespace.is_empty();
         let verb = match *method {
+            Method::POST | Method::DELETE if all_namespaces => {
+                return Err(Status::method_not_allowed());
+            }
             Method::GET | Method::HEAD if watch || self.watch_path => "watch",
             Method::GET | Method::HEAD if named => "get",
             Method::GET | Method::HEAD => "list",

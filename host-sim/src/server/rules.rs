@@ -179,6 +179,13 @@ pub(super) fn field_manager_required() -> Status {
     Status::invalid_kind("meta.k8s.io", "PatchOptions", "", &errors)
 }
 
+/// The refusal of force where nothing is applied.
+pub(super) fn force_forbidden() -> Status {
+    let mut errors = FieldErrors::new();
+    errors.forbidden(&Path::from("force"), "may not be specified for non-apply patch");
+    Status::invalid_kind("meta.k8s.io", "PatchOptions", "", &errors)
+}
+
 /// The refusal of a binding to nowhere.
 pub(super) fn binding_target_required(name: &str) -> Status {
     let mut errors = FieldErrors::new();

@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use super::body::{self, Parsed};
 use super::conform::conform;
-use super::decode::{Decoded, FieldValidation, complaints, conversion_error, strict_error};
+use super::decode::{
+    Decoded, Expected, FieldValidation, check_kind, complaints, conversion_error, strict_error,
+};
 use super::field::{FieldErrors, Path};
 use super::kind::Kind;
 use super::schema::{self, ObjectType};
@@ -64,6 +66,9 @@ pub fn patch_object(
 ) -> Result<Decoded, Status> {
     let ty = kind.object_type().ok_or_else(|| no_type(kind.kind))?;
     let mut patched = patch_value(ty, patch_type, current, body, validation)?;
+    if let Err(error) = check_kind(Expected::of(kind), &patched.object) {
+        return Err(invalid_patch(&patched.object.to_string(), &error.message));
+    }
     if let Some(error) = conversion_error(kind, &patched.object) {
         return Err(invalid_patch(&patched.object.to_string(), &error));
     }
