@@ -2,5 +2,8 @@
 
 pub mod firmware;
 pub mod golden;
+pub mod http;
+pub mod kubectl;
 pub mod peer;
 pub mod picokube;
+pub mod server;

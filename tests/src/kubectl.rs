@@ -1,0 +1,189 @@
+//! The real kubectl, as a user at a shell runs it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::server::{PATIENCE, Server};
+
+/// kubectl, pointed at a server. Whatever it remembers stays in the server's directory.
+pub struct Kubectl<'a> {
+    server: &'a Server,
+    minor: u32,
+}
+
+/// What became of a command.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Whether it ended with 0.
+    pub success: bool,
+    /// What it printed.
+    pub stdout: String,
+    /// What it complained about.
+    pub stderr: String,
+}
+
+impl<'a> Kubectl<'a> {
+    /// The kubectl in the PATH.
+    pub fn new(server: &'a Server) -> Result<Self> {
+        let mut kubectl = Self { server, minor: 0 };
+        let version = kubectl.json(&["version", "--client", "--output=json"])?;
+        let minor = version["clientVersion"]["minor"].as_str().unwrap_or_default();
+        let minor = minor.trim_end_matches(|c: char| !c.is_ascii_digit());
+        kubectl.minor = minor.parse().with_context(|| format!("what version is {version}?"))?;
+        Ok(kubectl)
+    }
+
+    /// The minor version: the oldest one that the tests know is 20.
+    pub fn minor(&self) -> u32 {
+        self.minor
+    }
+
+    /// Runs a command that has to work; gives what it printed.
+    pub fn ok(&self, arguments: &[&str]) -> Result<String> {
+        self.ok_with(arguments, "")
+    }
+
+    /// Runs a command that reads `input` and has to work; gives what it printed.
+    pub fn ok_with(&self, arguments: &[&str], input: &str) -> Result<String> {
+        let outcome = self.run(arguments, input)?;
+        ensure!(
+            outcome.success,
+            "`kubectl {}` failed:\n{}{}",
+            arguments.join(" "),
+            outcome.stdout,
+            outcome.stderr
+        );
+        Ok(outcome.stdout)
+    }
+
+    /// Runs a command that has to be refused; gives what it complained about.
+    pub fn refused(&self, arguments: &[&str], input: &str) -> Result<String> {
+        let outcome = self.run(arguments, input)?;
+        ensure!(
+            !outcome.success,
+            "`kubectl {}` should have failed:\n{}",
+            arguments.join(" "),
+            outcome.stdout
+        );
+        Ok(outcome.stderr)
+    }
+
+    /// Runs a command that has to print JSON.
+    pub fn json(&self, arguments: &[&str]) -> Result<Value> {
+        let text = self.ok(arguments)?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("`kubectl {}` printed no JSON: {text}", arguments.join(" ")))
+    }
+
+    /// A field of an object, by a JSON path without braces.
+    pub fn field(&self, object: &str, path: &str) -> Result<String> {
+        self.ok(&["get", object, &format!("--output=jsonpath={{{path}}}")])
+    }
+
+    /// Whether there is such an object.
+    pub fn has(&self, object: &str) -> Result<bool> {
+        Ok(!self.ok(&["get", object, "--ignore-not-found", "--output=name"])?.is_empty())
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, arguments: &[&str], input: &str) -> Result<Outcome> {
+        let mut command = self.command(arguments);
+        let mut child = command.stdin(Stdio::piped()).spawn().context("is there a kubectl?")?;
+        let mut stdin = child.stdin.take().context("kubectl has no input")?;
+        // A kubectl that does not read its input has other things to say.
+        let _ = stdin.write_all(input.as_bytes());
+        drop(stdin);
+        let output = child.wait_with_output()?;
+        Ok(Outcome {
+            success: output.status.success(),
+            stdout: String::from_utf8(output.stdout)?,
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+
+    /// Starts a command that goes on printing.
+    pub fn follow(&self, arguments: &[&str]) -> Result<Following> {
+        let mut child = self.command(arguments).stdin(Stdio::null()).spawn()?;
+        let output = child.stdout.take().context("kubectl has no output")?;
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Following { child, lines })
+    }
+
+    /// A command with an editor, as `kubectl edit` wants one.
+    pub fn edit(&self, arguments: &[&str], editor: &str) -> Result<String> {
+        let output = self.command(arguments).env("KUBE_EDITOR", editor).output()?;
+        let complaints = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "`kubectl {}`: {complaints}", arguments.join(" "));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let directory = self.server.directory();
+        let mut command = Command::new("kubectl");
+        command
+            .env("KUBECONFIG", self.server.kubeconfig())
+            .env("HOME", directory)
+            .env("KUBECACHEDIR", directory.join("cache"))
+            .env_remove("KUBECTL_EXTERNAL_DIFF")
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests"))
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+}
+
+/// A command that goes on printing. It ends when it is dropped.
+pub struct Following {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Following {
+    /// Reads on until a line contains all of `words`; gives that line.
+    pub fn line_with(&self, words: &[&str]) -> Result<String> {
+        let give_up = Instant::now() + PATIENCE;
+        let mut seen = Vec::new();
+        loop {
+            let left = give_up.saturating_duration_since(Instant::now());
+            let Ok(line) = self.lines.recv_timeout(left) else {
+                bail!("no line with {words:?}, but these:\n{}", seen.join("\n"));
+            };
+            if words.iter().all(|word| line.contains(word)) {
+                return Ok(line);
+            }
+            seen.push(line);
+        }
+    }
+
+    /// Whether a line comes, or has come, soon.
+    pub fn line_soon(&self) -> bool {
+        self.lines.recv_timeout(Duration::from_millis(100)).is_ok()
+    }
+
+    /// Waits for the end; says whether the command was content with itself.
+    pub fn ends_well(mut self) -> Result<bool> {
+        Ok(self.child.wait()?.success())
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
