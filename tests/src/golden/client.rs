@@ -79,7 +79,7 @@ impl Client {
         Ok(Self { connections, server, latency: Arc::default() })
     }
 
-    /// How long answers took of late. A slow one is remembered for some requests.
+    /// How long answers took of late, on average.
     pub fn latency(&self) -> Duration {
         Duration::from_micros(self.latency.load(Ordering::Relaxed))
     }
@@ -154,8 +154,8 @@ impl Client {
         let asked = Instant::now();
         let response = self.once(method, path, body).await?;
         let took = asked.elapsed().as_micros() as u64;
-        let faded = self.latency.load(Ordering::Relaxed) / 8 * 7;
-        self.latency.store(took.max(faded), Ordering::Relaxed);
+        let before = self.latency.load(Ordering::Relaxed);
+        self.latency.store((before * 3 + took) / 4, Ordering::Relaxed);
         let status = response.status().as_u16();
         let pause = (status == 429).then(|| {
             let seconds = response.headers().get(RETRY_AFTER);

@@ -50,16 +50,14 @@ async fn play_in(client: &Client, namespace: &str, scenario: &Scenario) -> Resul
         kubelet: &kubelet,
         node,
         saved: BTreeMap::new(),
-        duration: Duration::ZERO,
     };
     let mut answers = Vec::new();
     let mut failures = Vec::new();
     let script = async {
         for (number, step) in scenario.steps.iter().enumerate() {
-            player.duration = scenario.recording.duration(number);
             let mut answer = player.step(number, step).await;
             if step.is_marked() {
-                player.pause(player.duration).await;
+                player.pause(scenario.recording.duration(number)).await;
             }
             answer["step"] = number.into();
             answer["op"] = step.op().into();
@@ -107,9 +105,7 @@ pub(super) struct Player<'a> {
     pub(super) recorder: &'a Recorder,
     pub(super) node: Node,
     pub(super) saved: BTreeMap<String, Value>,
-    /// How long the step had taken with the real server.
-    pub(super) duration: Duration,
-    kubelet: &'a Kubelet,
+    pub(super) kubelet: &'a Kubelet,
 }
 
 impl Player<'_> {

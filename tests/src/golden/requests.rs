@@ -91,11 +91,9 @@ impl Player<'_> {
             Operation::PodStatus(report) => self.pod_status(step, report).await,
             Operation::Finalize { pod, pods } => {
                 let mut code = Value::Null;
-                let names: Vec<&String> = pod.iter().chain(pods.iter().flatten()).collect();
-                for name in &names {
+                for name in pod.iter().chain(pods.iter().flatten()) {
                     let pod = self.fetch(Resource::Pods, name).await?;
                     code = self.node.finalize(&pod).await?.status.into();
-                    self.pause(self.duration / names.len() as u32).await;
                 }
                 Ok(json!({"code": code}))
             }
@@ -147,8 +145,7 @@ impl Player<'_> {
 
     async fn pod_status(&self, step: &Step, report: &PodStatus) -> Result<Value> {
         let mut noted = json!({});
-        let names: Vec<&String> = report.pod.iter().chain(report.pods.iter().flatten()).collect();
-        for name in &names {
+        for name in report.pod.iter().chain(report.pods.iter().flatten()) {
             let pod = self.fetch(Resource::Pods, name).await?;
             if let (Some(node), false) = (&report.node, is_set(&pod["spec"]["nodeName"])) {
                 self.node.bind(&pod, node).await?;
@@ -159,7 +156,8 @@ impl Player<'_> {
                 if noted.get("error").is_some() {
                     break;
                 }
-                self.pause(self.duration / names.len() as u32).await;
+                // The steps are the kubelet here; like it, they let each report take effect.
+                self.pause(self.kubelet.settings().quiet).await;
             }
         }
         Ok(noted)
