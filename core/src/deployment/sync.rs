@@ -7,12 +7,17 @@ use crate::event::Message;
 use crate::link::Slot;
 use crate::manager::Context;
 use crate::store::{self, Entry, Kind, Record, ReplicaSet};
+use crate::time::Duration;
 use crate::wire::{IntAnnotation, Strategy};
 
 use super::decide::decide;
 use super::plan::{End, StatusWrite, Step, Warning};
 use super::view::{Counts, Facts, SETS, Set, View};
 use super::worker::{Outcome, Phase, Want, Worker};
+
+/// How long Kubernetes takes to find out about a conflict of its own making and to try again:
+/// time for the ReplicaSet controller to get on.
+const CONFLICT: Duration = Duration::from_millis(10);
 
 /// Failures in a row after which a key is left alone until something happens to it.
 const RETRIES: u16 = 15;
@@ -187,7 +192,7 @@ impl Worker {
                 }
                 queue.forget(key);
                 match self.plan.end {
-                    End::Again => queue.add(key),
+                    End::Again => return queue.done_until(key, CONFLICT, now),
                     End::After(wait) => queue.add_after(key, wait, now),
                     End::Done | End::RateLimited => {}
                 }

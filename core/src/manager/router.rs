@@ -128,10 +128,11 @@ impl Router<'_> {
             }
             return self.enqueue_deployment(old_owner);
         }
-        self.replica_set_queue.add(slot);
+        // The echo of an own write whose answer was heard before.
         if event == Event::Updated && change.same_version {
             return;
         }
+        self.replica_set_queue.add(slot);
         if change.owner_changed {
             self.enqueue_deployment(old_owner);
         }
@@ -150,6 +151,9 @@ impl Router<'_> {
             && let Some(written) = self.deployment_status_written.get_mut(change.slot.index())
         {
             *written = 0;
+        }
+        if change.event == Event::Updated && change.same_version {
+            return;
         }
         if change.event != Event::Deleted {
             self.deployment_queue.add(change.slot);

@@ -23,6 +23,8 @@ pub struct Settings {
     /// How long the counts in a ReplicaSet's status may lag behind, counted from its last status
     /// write: pods that become ready within that time share one write. A Deployment's may lag
     /// behind half as long. A status that tells of a new generation or condition never waits.
+    /// None at all is what kube-controller-manager does; 100 ms saves every tenth write of a
+    /// rollout.
     pub status_lag: Duration,
 }
 
@@ -50,7 +52,7 @@ impl Settings {
         terminating_replicas: false,
         rate: Some(Rate::KUBERNETES),
         resync: Some(Duration::from_secs(12 * 3600)),
-        status_lag: Duration::from_millis(100),
+        status_lag: Duration::ZERO,
     };
 }
 

@@ -199,6 +199,16 @@ impl Queue {
         }
     }
 
+    /// As [`done`](Self::done), but the key waits again in any case, and not before `delay` has
+    /// passed, unless it is added anew.
+    pub fn done_until(&mut self, key: Slot, delay: Duration, now: Instant) {
+        if let Some(item) = self.items.get_mut(key.index()) {
+            item.dirty = false;
+        }
+        self.done(key);
+        self.add_after(key, delay, now);
+    }
+
     /// Removes every trace of a key whose object is gone, so that its slot can be reused.
     ///
     /// Kubernetes processes such a key once more to find that there is nothing to do. Returns

@@ -277,10 +277,15 @@ impl<'a> Cluster<'a> {
 
 /// Plays a scenario with several seeds.
 pub(crate) fn with_cluster(scenario: impl Fn(&mut Cluster<'_>)) {
+    with_settings(Settings { rate: None, ..Settings::DEFAULT }, scenario);
+}
+
+/// As [`with_cluster`], with a manager of these settings.
+pub(crate) fn with_settings(settings: Settings, scenario: impl Fn(&mut Cluster<'_>)) {
     for seed in 1..6 {
         let mut memory = Box::new(Memory::new());
         let mut space = Box::new(Space::new());
-        let mut cluster = Cluster::new(&mut memory, &mut space, seed);
+        let mut cluster = Cluster::with(&mut memory, &mut space, seed, settings);
         scenario(&mut cluster);
     }
 }

@@ -1,15 +1,17 @@
 //! How many requests a rollout takes, and how few when nothing happens.
 
+use picokube_core::manager::Settings;
 use picokube_core::time::Duration;
 
-use crate::cluster::with_cluster;
+use crate::cluster::{with_cluster, with_settings};
 use crate::user::deployment;
 
 /// kube-controller-manager needs 93 writes for this, and 12 more that are refused as conflicts.
 #[test]
 fn a_rolling_update_of_ten_takes_at_most_75_writes() {
     for pace in [1, 3, 10, 30] {
-        with_cluster(|cluster| {
+        let status_lag = Duration::from_millis(100);
+        with_settings(Settings { rate: None, status_lag, ..Settings::DEFAULT }, |cluster| {
             cluster.create("deployments", deployment("web", 10));
             cluster.rollout();
             let before = cluster.server.log.len();
