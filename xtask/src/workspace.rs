@@ -16,6 +16,15 @@ pub(crate) const NO_STD_CRATES: [&str; 2] = ["picokube-core", "picokube-driver"]
 /// Makes cargo act on all that is for a PC.
 pub(crate) const ON_A_PC: [&str; 3] = ["--workspace", "--exclude", crate::firmware::PACKAGE];
 
+/// The default members, whose tests run with the features that they are shipped with.
+const SHIPPED: [&str; 4] = ["picokube-core", "picokube-driver", "picokube", "picokube-first-light"];
+
+/// Makes cargo act on what is for a PC and not shipped.
+pub(crate) fn not_shipped() -> Vec<&'static str> {
+    let excluded = SHIPPED.into_iter().flat_map(|package| ["--exclude", package]);
+    ON_A_PC.into_iter().chain(excluded).collect()
+}
+
 /// The folder that holds the workspace's `Cargo.toml`.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
