@@ -15,9 +15,9 @@ use super::plan::{End, StatusWrite, Step, Warning};
 use super::view::{Counts, Facts, SETS, Set, View};
 use super::worker::{Outcome, Phase, Want, Worker};
 
-/// How long Kubernetes takes to find out about a conflict of its own making and to try again:
-/// time for the ReplicaSet controller to get on.
-const CONFLICT: Duration = Duration::from_millis(10);
+/// How long Kubernetes backs off after a conflict of its own making: time for the ReplicaSet
+/// controller to get on.
+const CONFLICT: Duration = Duration::from_millis(5);
 
 /// Failures in a row after which a key is left alone until something happens to it.
 const RETRIES: u16 = 15;
