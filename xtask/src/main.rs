@@ -1,6 +1,7 @@
 //! `cargo xtask`: everything a developer of picokube does, one command each.
 
 mod firmware;
+mod fuzz;
 mod gates;
 mod process;
 mod setup;
@@ -29,6 +30,12 @@ enum Command {
     Setup,
     /// Set up, then run every check and every test, and print a summary
     Test,
+    /// Run every fuzz target for a while, from its committed corpus
+    Fuzz {
+        /// How long each target runs
+        #[arg(long, default_value_t = 600, value_name = "SECONDS")]
+        seconds: u32,
+    },
     /// Run one of the checks that `test` runs
     #[command(flatten)]
     Gate(gates::Gate),
@@ -66,6 +73,7 @@ fn run(command: Command) -> Result<()> {
     match command {
         Command::Setup => setup::run(),
         Command::Test => test::run(),
+        Command::Fuzz { seconds } => fuzz::run(seconds).map(|report| println!("{report}")),
         Command::Gate(gate) => gate.run().map(|report| println!("{report}")),
         Command::Firmware(FirmwareCommand::Build) => {
             setup::run()?;

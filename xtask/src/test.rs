@@ -6,7 +6,10 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::gates::Gate;
-use crate::{process, setup, workspace};
+use crate::{fuzz, process, setup, workspace};
+
+/// Enough to replay the corpus and try some more.
+const FUZZ_SECONDS: u32 = 5;
 
 pub(crate) fn run() -> Result<()> {
     let start = Instant::now();
@@ -16,6 +19,7 @@ pub(crate) fn run() -> Result<()> {
         summary.step(gate.name(), || gate.run());
     }
     summary.tests();
+    summary.step("fuzz", || fuzz::run(FUZZ_SECONDS));
     summary.print(start);
     if summary.failed.is_empty() {
         return Ok(());
