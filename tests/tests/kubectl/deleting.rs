@@ -54,7 +54,7 @@ fn in_the_foreground_the_owner_is_the_last() -> Result<()> {
     }
     let release = json!({"metadata": {"finalizers": null}});
     server.send_json("PATCH", &held, &release)?;
-    kubectl.ok(&["wait", "--for=delete", "deployment/small", "--timeout=120s"])?;
+    server.wait_until("the Deployment has followed", || Ok(count(&server, DEPLOYMENTS)? == 0))?;
     assert_eq!(count(&server, REPLICA_SETS)? + count(&server, PODS)?, 0);
 
     // And as most people do it: kubectl waits by itself.

@@ -18,12 +18,7 @@ fn a_pod_runs_and_ends() -> Result<()> {
     let table = kubectl.ok(&["get", "pods", "--output=wide"])?;
     ensure!(has_row(&table, &["hello", "1/1", "Running", "0"]), "{table}");
     let text = kubectl.ok(&["describe", "pod", "hello"])?;
-    ensure!(
-        text.contains("Ready          True")
-            || text.contains("Ready            True")
-            || has_row(&text, &["Ready", "True"]),
-        "{text}"
-    );
+    ensure!(has_row(&text, &["Ready", "True"]), "{text}");
     ensure!(!kubectl.field("pod/hello", ".spec.nodeName")?.is_empty(), "it has no node");
     ensure!(!kubectl.field("pod/hello", ".status.podIP")?.is_empty(), "it has no address");
     kubectl.ok(&["logs", "hello"])?;
@@ -39,10 +34,12 @@ fn a_node_can_be_drained_and_used_again() -> Result<()> {
     kubectl.ok(&["run", "hello", "--image=nginx"])?;
     kubectl.ok(&["wait", "--for=condition=Ready", "pod/hello", "--timeout=120s"])?;
     let node = kubectl.field("pod/hello", ".spec.nodeName")?;
-    // kubectl finds out that evictions are served, and takes them.
     let said = kubectl.ok(&["drain", &node, "--force", "--timeout=120s"])?;
-    ensure!(said.contains("evict"), "{said}");
-    ensure!(!kubectl.has("pod/hello")?, "it was not evicted");
+    // Older ones look for the group of disruption budgets, and delete where it is not served.
+    if kubectl.minor() >= 22 {
+        ensure!(said.contains("evicted"), "{said}");
+    }
+    ensure!(!kubectl.has("pod/hello")?, "it is still there");
     assert_eq!(kubectl.field(&format!("node/{node}"), ".spec.unschedulable")?, "true");
     let table = kubectl.ok(&["get", "nodes"])?;
     ensure!(has_row(&table, &[&node, "Ready,SchedulingDisabled"]), "{table}");
