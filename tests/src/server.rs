@@ -165,11 +165,11 @@ fn build() -> Result<PathBuf> {
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "`cargo build --package picokube` failed:\n{errors}");
     let messages = String::from_utf8(output.stdout)?;
-    let executables = messages.lines().filter_map(|line| {
+    let mut executables = messages.lines().filter_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;
         message["executable"].as_str().map(PathBuf::from)
     });
-    executables.last().context("cargo did not say where it put picokube")
+    executables.next_back().context("cargo did not say where it put picokube")
 }
 
 /// Reads what the server prints, for as long as it does: it must not block on its own log.

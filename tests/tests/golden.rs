@@ -4,8 +4,8 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `PICOKUBE_GOLDEN_ONLY` | names of scenarios, with commas between; `*` at the end of one for all that begin so |
-//! | `PICOKUBE_GOLDEN_BASE` | an API server that is running already, with controllers, and leaves pods alone |
+//! | `PICOKUBE_GOLDEN_ONLY` | names of scenarios, with commas between; `*` at the end for all that begin so |
+//! | `PICOKUBE_GOLDEN_BASE` | a running API server, with controllers, that leaves pods alone |
 //! | `PICOKUBE_GOLDEN_TOKEN` | the bearer token it wants |
 //! | `PICOKUBE_GOLDEN_JOBS` | how many scenarios are played at a time |
 //! | `PICOKUBE_GOLDEN_OUT` | a directory for what happened, in the form of recordings |
