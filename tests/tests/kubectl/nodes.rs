@@ -60,7 +60,6 @@ fn ctrl_c_ends_the_cluster_in_good_order() -> Result<()> {
     let kubectl = Kubectl::new(&server)?;
     let watching = kubectl.follow(&["get", "namespaces", "--watch"])?;
     watching.line_with(&["default", "Active"])?;
-    drop(kubectl);
     ensure!(server.interrupt()?.success(), "it ended with an error");
     Ok(())
 }
