@@ -6,7 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::server::PATIENCE;
+use crate::picokube::PATIENCE;
 
 /// A connection.
 pub struct Client {

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::server::{PATIENCE, Server};
+use crate::picokube::{PATIENCE, Picokube};
 
-/// kubectl, pointed at a server. Whatever it remembers stays in the server's directory.
+/// kubectl, pointed at a cluster. Whatever it remembers stays in the cluster's directory.
 pub struct Kubectl<'a> {
-    server: &'a Server,
+    cluster: &'a Picokube,
     minor: u32,
 }
 
@@ -29,9 +29,9 @@ pub struct Outcome {
 }
 
 impl<'a> Kubectl<'a> {
-    /// The kubectl in the PATH.
-    pub fn new(server: &'a Server) -> Result<Self> {
-        let mut kubectl = Self { server, minor: 0 };
+    /// The kubectl in the PATH, or the one that `PICOKUBE_KUBECTL` names.
+    pub(crate) fn new(cluster: &'a Picokube) -> Result<Self> {
+        let mut kubectl = Self { cluster, minor: 0 };
         let version = kubectl.json(&["version", "--client", "--output=json"])?;
         let minor = version["clientVersion"]["minor"].as_str().unwrap_or_default();
         let minor = minor.trim_end_matches(|c: char| !c.is_ascii_digit());
@@ -131,10 +131,11 @@ impl<'a> Kubectl<'a> {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let directory = self.server.directory();
-        let mut command = Command::new("kubectl");
+        let directory = self.cluster.directory();
+        let kubectl = std::env::var_os("PICOKUBE_KUBECTL").unwrap_or("kubectl".into());
+        let mut command = Command::new(kubectl);
         command
-            .env("KUBECONFIG", self.server.kubeconfig())
+            .env("KUBECONFIG", self.cluster.kubeconfig())
             .env("HOME", directory)
             .env("KUBECACHEDIR", directory.join("cache"))
             .env_remove("KUBECTL_EXTERNAL_DIFF")

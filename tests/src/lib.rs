@@ -6,4 +6,3 @@ pub mod http;
 pub mod kubectl;
 pub mod peer;
 pub mod picokube;
-pub mod server;

@@ -14,10 +14,10 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::wait::{await_condition, conditions};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
 use kube::{Client, Config, ResourceExt};
-use picokube_tests::server::{PATIENCE, Server};
+use picokube_tests::picokube::{PATIENCE, Picokube};
 use serde_json::{Value, json};
 
-fn client(server: &Server) -> Result<Client> {
+fn client(server: &Picokube) -> Result<Client> {
     let url = format!("http://{}", server.address());
     let mut config = Config::new(url.parse()?);
     config.default_namespace = "default".to_owned();
@@ -71,7 +71,7 @@ async fn next<T>(stream: &mut (impl Stream<Item = T> + Unpin)) -> Result<T> {
 
 #[tokio::test]
 async fn objects_go_through_their_lives() -> Result<()> {
-    let server = Server::alone()?;
+    let server = Picokube::server()?;
     let maps: Api<ConfigMap> = Api::default_namespaced(client(&server)?);
     let created = maps.create(&PostParams::default(), &config_map("c", "1")?).await?;
     ensure!(created.uid().is_some() && created.creation_timestamp().is_some(), "{created:?}");
@@ -99,7 +99,7 @@ async fn objects_go_through_their_lives() -> Result<()> {
 
 #[tokio::test]
 async fn lists_come_in_pages() -> Result<()> {
-    let server = Server::alone()?;
+    let server = Picokube::server()?;
     let maps: Api<ConfigMap> = Api::default_namespaced(client(&server)?);
     for number in 0..25 {
         maps.create(&PostParams::default(), &config_map(&format!("c{number:02}"), "1")?).await?;
@@ -129,7 +129,7 @@ async fn lists_come_in_pages() -> Result<()> {
 
 #[tokio::test]
 async fn writers_with_an_old_version_lose() -> Result<()> {
-    let server = Server::alone()?;
+    let server = Picokube::server()?;
     let maps: Api<ConfigMap> = Api::default_namespaced(client(&server)?);
     let first = maps.create(&PostParams::default(), &config_map("c", "1")?).await?;
     let mut mine = first.clone();
@@ -160,7 +160,7 @@ async fn writers_with_an_old_version_lose() -> Result<()> {
 
 #[tokio::test]
 async fn each_type_of_patch_merges_in_its_way() -> Result<()> {
-    let server = Server::alone()?;
+    let server = Picokube::server()?;
     let deployments: Api<Deployment> = Api::default_namespaced(client(&server)?);
     deployments.create(&PostParams::default(), &object(deployment())?).await?;
     let images = |deployment: &Deployment| -> Vec<String> {
@@ -206,7 +206,7 @@ async fn each_type_of_patch_merges_in_its_way() -> Result<()> {
 
 #[tokio::test]
 async fn server_side_apply_keeps_owners_apart() -> Result<()> {
-    let server = Server::alone()?;
+    let server = Picokube::server()?;
     let deployments: Api<Deployment> = Api::default_namespaced(client(&server)?);
     let apply = |manager: &'static str, force: bool, value: Value| {
         let deployments = deployments.clone();
@@ -246,7 +246,7 @@ async fn server_side_apply_keeps_owners_apart() -> Result<()> {
 
 #[tokio::test]
 async fn a_watcher_sees_every_change_in_order() -> Result<()> {
-    let server = Server::alone()?;
+    let server = Picokube::server()?;
     let client = client(&server)?;
     for streaming in [false, true] {
         let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
@@ -299,7 +299,7 @@ async fn a_watcher_sees_every_change_in_order() -> Result<()> {
 
 #[tokio::test]
 async fn a_selection_is_entered_and_left() -> Result<()> {
-    let server = Server::alone()?;
+    let server = Picokube::server()?;
     let pods: Api<Pod> = Api::default_namespaced(client(&server)?);
     let created = pods.create(&PostParams::default(), &pod("a")?).await?;
     let version = created.resource_version().context("no version")?;
@@ -325,7 +325,7 @@ async fn a_selection_is_entered_and_left() -> Result<()> {
 
 #[tokio::test]
 async fn a_reflector_has_what_the_server_has() -> Result<()> {
-    let server = Server::alone()?;
+    let server = Picokube::server()?;
     let maps: Api<ConfigMap> = Api::default_namespaced(client(&server)?);
     for number in 0..20 {
         maps.create(&PostParams::default(), &config_map(&format!("c{number}"), "1")?).await?;
@@ -359,7 +359,7 @@ async fn a_reflector_has_what_the_server_has() -> Result<()> {
 
 #[tokio::test]
 async fn an_eviction_ends_a_running_pod() -> Result<()> {
-    let server = Server::with_nodes(1)?;
+    let server = Picokube::with_nodes(1)?;
     let client = client(&server)?;
     let pods: Api<Pod> = Api::default_namespaced(client.clone());
     let nodes: Api<Node> = Api::all(client);
@@ -380,7 +380,7 @@ async fn an_eviction_ends_a_running_pod() -> Result<()> {
 
 #[tokio::test]
 async fn owners_take_their_dependents_along() -> Result<()> {
-    let server = Server::alone()?;
+    let server = Picokube::server()?;
     let client = client(&server)?;
     let deployments: Api<Deployment> = Api::default_namespaced(client.clone());
     let sets: Api<ReplicaSet> = Api::default_namespaced(client);

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use picokube_tests::http::Client;
-use picokube_tests::server::Server;
+use picokube_tests::picokube::Picokube;
 use serde_json::json;
 
 use super::case::check_status;
@@ -45,7 +45,7 @@ fn json_that_is_cut_or_corrupted_anywhere_is_refused() -> Result<()> {
 
 #[test]
 fn protobuf_that_is_cut_or_corrupted_anywhere_breaks_nothing() -> Result<()> {
-    let server = Server::alone()?;
+    let server = Picokube::server()?;
     let message = protobuf_config_map();
     let headers = [("content-type", "application/vnd.kubernetes.protobuf")];
     let path = format!("{CONFIG_MAPS}?dryRun=All");

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail, ensure};
 use picokube_tests::http::{Answer, Client};
-use picokube_tests::server::Server;
+use picokube_tests::picokube::Picokube;
 
 /// A request and what it has to be answered with.
 pub(crate) struct Case {
@@ -81,7 +81,7 @@ impl Case {
     }
 
     /// Sends it.
-    pub(crate) fn send(&self, server: &Server) -> Result<Answer> {
+    pub(crate) fn send(&self, server: &Picokube) -> Result<Answer> {
         let mut client = Client::connect(server.address())?;
         match &self.request {
             Request::Proper { method, target, headers, body } => {

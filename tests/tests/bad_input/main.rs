@@ -12,7 +12,7 @@ mod writes;
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
-use picokube_tests::server::Server;
+use picokube_tests::picokube::Picokube;
 use serde_json::{Value, json};
 
 use case::Case;
@@ -24,8 +24,8 @@ const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const STATEFUL_SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 
 /// What every case finds: a Deployment and a pod that is already on a node, and a lease.
-fn stage() -> Result<Server> {
-    let server = Server::alone()?;
+fn stage() -> Result<Picokube> {
+    let server = Picokube::server()?;
     server.create(DEPLOYMENTS, &deployment("web"))?;
     let mut bound = pod("bound");
     bound["spec"]["nodeName"] = json!("node-1");
@@ -68,7 +68,7 @@ fn pod(name: &str) -> Value {
 }
 
 /// Everything that is stored, with its versions.
-fn everything(server: &Server) -> Result<Vec<Value>> {
+fn everything(server: &Picokube) -> Result<Vec<Value>> {
     let mut all = Vec::new();
     for collection in ["/apis/apps/v1/deployments", "/api/v1/pods", "/api/v1/configmaps"] {
         all.push(server.get(collection)?.json()?["items"].clone());
@@ -100,14 +100,14 @@ fn every_bad_request_gets_its_status_and_changes_nothing() -> Result<()> {
 }
 
 /// What is wrong with the answer to a case.
-fn complaint(server: &Server, case: &Case) -> Option<String> {
+fn complaint(server: &Picokube, case: &Case) -> Option<String> {
     let result = case.send(server).and_then(|answer| case.check(&answer));
     result.err().map(|error| format!("{}: {error:#}", case.name))
 }
 
 #[test]
 fn a_body_far_over_the_limit_is_still_answered() -> Result<()> {
-    let server = Server::alone()?;
+    let server = Picokube::server()?;
     // The answer comes while the client is still sending; it must not be lost with that.
     for _ in 0..10 {
         let mut client = picokube_tests::http::Client::connect(server.address())?;

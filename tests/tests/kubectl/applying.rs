@@ -1,16 +1,15 @@
 //! `kubectl apply` on either side, `diff`, `replace` and dry runs.
 
 use anyhow::{Result, ensure};
-use picokube_tests::kubectl::Kubectl;
-use picokube_tests::server::Server;
+use picokube_tests::picokube::Picokube;
 
 const REPLICAS: &str = ".spec.replicas";
 const IMAGE: &str = ".spec.template.spec.containers[0].image";
 
 #[test]
 fn apply_creates_then_patches_then_leaves_alone() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     let apply = |file: &str| kubectl.ok(&["apply", &format!("--filename={file}")]);
     assert_eq!(apply("small.yaml")?.trim(), "deployment.apps/small created");
     assert_eq!(apply("small.yaml")?.trim(), "deployment.apps/small unchanged");
@@ -32,8 +31,8 @@ fn apply_creates_then_patches_then_leaves_alone() -> Result<()> {
 
 #[test]
 fn a_field_left_out_of_the_next_manifest_goes_away() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     let with = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: \"1\", b: \"2\"}\n";
     let without = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: \"1\"}\n";
     for side in ["--server-side=false", "--server-side=true"] {
@@ -51,8 +50,8 @@ fn a_field_left_out_of_the_next_manifest_goes_away() -> Result<()> {
 
 #[test]
 fn server_side_apply_guards_what_others_own() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     let said = kubectl.ok(&["apply", "--server-side", "--filename=small.yaml"])?;
     assert_eq!(said.trim(), "deployment.apps/small serverside-applied");
     let managers = kubectl.field("deployment/small", ".metadata.managedFields[*].manager")?;
@@ -75,8 +74,8 @@ fn server_side_apply_guards_what_others_own() -> Result<()> {
 
 #[test]
 fn apply_can_move_from_the_client_to_the_server() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["apply", "--filename=small.yaml"])?;
     kubectl.ok(&[
         "apply",
@@ -93,8 +92,8 @@ fn apply_can_move_from_the_client_to_the_server() -> Result<()> {
 
 #[test]
 fn a_typo_is_refused_by_the_name_of_the_field() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     for command in ["apply", "create"] {
         let complaint = kubectl.refused(&[command, "--filename=typo.yaml"], "")?;
         ensure!(complaint.contains("replicaz"), "{command}: {complaint}");
@@ -121,8 +120,8 @@ fn a_typo_is_refused_by_the_name_of_the_field() -> Result<()> {
 
 #[test]
 fn what_breaks_a_rule_is_refused_with_the_field_and_the_rule() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     let manifest = std::fs::read_to_string("manifests/small.yaml")?;
     let wrong = manifest.replace("labels: {app: small}\n    spec", "labels: {app: big}\n    spec");
     let complaint = kubectl.refused(&["apply", "--filename=-"], &wrong)?;
@@ -140,8 +139,8 @@ fn what_breaks_a_rule_is_refused_with_the_field_and_the_rule() -> Result<()> {
 
 #[test]
 fn diff_shows_what_would_change_and_changes_nothing() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["apply", "--filename=small.yaml"])?;
     let version = kubectl.field("deployment/small", ".metadata.resourceVersion")?;
     for side in ["--server-side=false", "--server-side=true"] {
@@ -169,8 +168,8 @@ fn diff_shows_what_would_change_and_changes_nothing() -> Result<()> {
 
 #[test]
 fn replace_swaps_the_whole_object() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     let complaint = kubectl.refused(&["replace", "--filename=small.yaml"], "")?;
     ensure!(complaint.contains("(NotFound)"), "{complaint}");
     kubectl.ok(&["create", "--filename=small.yaml"])?;

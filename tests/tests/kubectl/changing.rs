@@ -1,15 +1,14 @@
 //! Commands that change what is there.
 
 use anyhow::{Result, ensure};
-use picokube_tests::kubectl::Kubectl;
-use picokube_tests::server::Server;
+use picokube_tests::picokube::Picokube;
 
 const SMALL: &str = "deployment/small";
 
 #[test]
 fn scale_goes_through_the_subresource() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "--filename=small.yaml"])?;
     assert_eq!(
         kubectl.ok(&["scale", SMALL, "--replicas=7"])?.trim(),
@@ -34,8 +33,8 @@ fn scale_goes_through_the_subresource() -> Result<()> {
 
 #[test]
 fn set_changes_the_template() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "--filename=small.yaml"])?;
     let said = kubectl.ok(&["set", "image", SMALL, "app=app:9"])?;
     assert_eq!(said.trim(), "deployment.apps/small image updated");
@@ -57,8 +56,8 @@ fn set_changes_the_template() -> Result<()> {
 
 #[test]
 fn labels_and_annotations_come_and_go() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "--filename=small.yaml"])?;
     kubectl.ok(&["label", SMALL, "tier=backend"])?;
     let complaint = kubectl.refused(&["label", SMALL, "tier=frontend"], "")?;
@@ -84,8 +83,8 @@ fn labels_and_annotations_come_and_go() -> Result<()> {
 
 #[test]
 fn patches_of_all_types_do_what_their_type_says() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "--filename=small.yaml"])?;
     let patch = |kind: &str, patch: &str| {
         kubectl.run(&["patch", SMALL, &format!("--type={kind}"), "--patch", patch], "")
@@ -118,8 +117,8 @@ fn patches_of_all_types_do_what_their_type_says() -> Result<()> {
 
 #[test]
 fn edit_sends_what_the_editor_left() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "--filename=small.yaml"])?;
     let edited = kubectl.edit(&["edit", SMALL], "sed -i s/app:1/app:edited/")?;
     assert_eq!(edited.trim(), "deployment.apps/small edited");
@@ -131,8 +130,8 @@ fn edit_sends_what_the_editor_left() -> Result<()> {
 
 #[test]
 fn rollout_commands_write_what_the_controller_reads() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "--filename=small.yaml"])?;
     kubectl.ok(&["rollout", "pause", SMALL])?;
     assert_eq!(kubectl.field(SMALL, ".spec.paused")?, "true");

@@ -1,13 +1,12 @@
 //! Objects that kubectl makes up from its arguments.
 
 use anyhow::{Result, ensure};
-use picokube_tests::kubectl::Kubectl;
-use picokube_tests::server::Server;
+use picokube_tests::picokube::Picokube;
 
 #[test]
 fn create_deployment_sends_protobuf() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     let said =
         kubectl.ok(&["create", "deployment", "made", "--image=nginx:1.27", "--replicas=4"])?;
     assert_eq!(said.trim(), "deployment.apps/made created");
@@ -25,8 +24,8 @@ fn create_deployment_sends_protobuf() -> Result<()> {
 
 #[test]
 fn autoscale_makes_an_autoscaler() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "deployment", "made", "--image=nginx"])?;
     let autoscale = ["autoscale", "deployment/made", "--min=2", "--max=7", "--cpu-percent=80"];
     let said = kubectl.ok(&autoscale)?;
@@ -40,8 +39,8 @@ fn autoscale_makes_an_autoscaler() -> Result<()> {
 
 #[test]
 fn can_i_asks_for_a_review() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     assert_eq!(kubectl.ok(&["auth", "can-i", "create", "deployments"])?.trim(), "yes");
     assert_eq!(kubectl.ok(&["auth", "can-i", "*", "*"])?.trim(), "yes");
     if kubectl.minor() >= 28 {
@@ -54,8 +53,8 @@ fn can_i_asks_for_a_review() -> Result<()> {
 
 #[test]
 fn the_generators_make_what_they_say() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "namespace", "other"])?;
     kubectl.ok(&[
         "create",
@@ -95,8 +94,8 @@ fn the_generators_make_what_they_say() -> Result<()> {
 
 #[test]
 fn a_namespace_that_is_missing_is_named() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     let complaint = kubectl.refused(&["--namespace=nowhere", "create", "configmap", "c"], "")?;
     ensure!(complaint.contains("namespaces \"nowhere\" not found"), "{complaint}");
     Ok(())

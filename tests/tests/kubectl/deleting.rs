@@ -2,13 +2,13 @@
 
 use anyhow::{Result, ensure};
 use picokube_tests::kubectl::Kubectl;
-use picokube_tests::server::Server;
+use picokube_tests::picokube::Picokube;
 use serde_json::{Value, json};
 
 use super::{DEPLOYMENTS, PODS, REPLICA_SETS, pod, replica_set};
 
 /// A Deployment with a ReplicaSet with two pods, as the controllers would have made them.
-fn family(server: &Server, kubectl: &Kubectl<'_>) -> Result<()> {
+fn family(server: &Picokube, kubectl: &Kubectl<'_>) -> Result<()> {
     kubectl.ok(&["create", "--filename=small.yaml"])?;
     let deployment = server.get(&format!("{DEPLOYMENTS}/small"))?.json()?;
     let set = server.create(REPLICA_SETS, &replica_set("small-1", Some(&deployment)))?;
@@ -18,15 +18,15 @@ fn family(server: &Server, kubectl: &Kubectl<'_>) -> Result<()> {
     Ok(())
 }
 
-fn count(server: &Server, collection: &str) -> Result<usize> {
+fn count(server: &Picokube, collection: &str) -> Result<usize> {
     let list: Value = server.get(collection)?.json()?;
     Ok(list["items"].as_array().map_or(0, Vec::len))
 }
 
 #[test]
 fn in_the_background_dependents_follow() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     family(&server, &kubectl)?;
     let said = kubectl.ok(&["delete", "deployment/small"])?;
     assert_eq!(said.trim(), "deployment.apps \"small\" deleted");
@@ -38,8 +38,8 @@ fn in_the_background_dependents_follow() -> Result<()> {
 
 #[test]
 fn in_the_foreground_the_owner_is_the_last() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     family(&server, &kubectl)?;
     // A finalizer holds one pod, and with it everybody above.
     let held = format!("{PODS}/small-1-a");
@@ -66,8 +66,8 @@ fn in_the_foreground_the_owner_is_the_last() -> Result<()> {
 
 #[test]
 fn orphans_stay_and_have_no_owner() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     family(&server, &kubectl)?;
     kubectl.ok(&["delete", "deployment/small", "--cascade=orphan"])?;
     ensure!(!kubectl.has("deployment/small")?, "the Deployment is still there");
@@ -81,8 +81,8 @@ fn orphans_stay_and_have_no_owner() -> Result<()> {
 
 #[test]
 fn many_can_be_deleted_at_once() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     for name in ["a", "b", "c", "d"] {
         server.create(PODS, &pod(name, None))?;
     }
@@ -99,8 +99,8 @@ fn many_can_be_deleted_at_once() -> Result<()> {
 
 #[test]
 fn a_namespace_takes_everything_with_it() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "namespace", "gone"])?;
     kubectl.ok(&["--namespace=gone", "apply", "--filename=shop"])?;
     kubectl.ok(&["delete", "namespace", "gone", "--timeout=120s"])?;

@@ -13,7 +13,7 @@ mod reading;
 mod watching;
 
 use anyhow::Result;
-use picokube_tests::server::Server;
+use picokube_tests::picokube::Picokube;
 use serde_json::{Value, json};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
@@ -67,7 +67,7 @@ fn controller(owner: &Value) -> Value {
 }
 
 /// Writes what a controller or a kubelet would write.
-fn set_status(server: &Server, object: &str, status: Value) -> Result<()> {
+fn set_status(server: &Picokube, object: &str, status: Value) -> Result<()> {
     let body = json!({"status": status});
     let answer = server.send_json("PATCH", &format!("{object}/status"), &body)?;
     anyhow::ensure!(answer.status == 200, "cannot write the status: {}", answer.text());

@@ -1,8 +1,7 @@
 //! Manifests as users write them.
 
 use anyhow::{Context, Result, ensure};
-use picokube_tests::kubectl::Kubectl;
-use picokube_tests::server::Server;
+use picokube_tests::picokube::Picokube;
 
 /// Everything in `manifests/shop`, as kubectl names it.
 const OBJECTS: [&str; 12] = [
@@ -34,8 +33,8 @@ fn all(word: &str) -> Vec<(String, String)> {
 
 #[test]
 fn ordinary_manifests_are_created_kept_and_removed() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     let apply = ["apply", "--filename=shop"];
     assert_eq!(outcomes(&kubectl.ok(&apply)?), all("created"));
     // What comes back after defaulting must still be what was asked for. kubectl compares claim
@@ -73,8 +72,8 @@ fn ordinary_manifests_are_created_kept_and_removed() -> Result<()> {
 
 #[test]
 fn ordinary_manifests_can_be_applied_by_the_server() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     let apply = ["apply", "--server-side", "--filename=shop"];
     assert_eq!(outcomes(&kubectl.ok(&apply)?), all("serverside-applied"));
     let versions = || {
@@ -92,8 +91,8 @@ fn ordinary_manifests_can_be_applied_by_the_server() -> Result<()> {
 
 #[test]
 fn what_kubectl_reads_it_can_write_back() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "--filename=shop"])?;
     for object in OBJECTS {
         let yaml = kubectl.ok(&["get", object, "--output=yaml"])?;

@@ -1,15 +1,14 @@
 //! A cluster with simulated nodes.
 
 use anyhow::{Result, ensure};
-use picokube_tests::kubectl::Kubectl;
-use picokube_tests::server::Server;
+use picokube_tests::picokube::Picokube;
 
 use super::has_row;
 
 #[test]
 fn a_pod_runs_and_ends() -> Result<()> {
-    let server = Server::with_nodes(2)?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::with_nodes(2)?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["wait", "--for=condition=Ready", "nodes", "--all", "--timeout=120s"])?;
     let nodes = kubectl.ok(&["get", "nodes", "--no-headers"])?;
     assert_eq!(nodes.lines().filter(|line| line.contains(" Ready ")).count(), 2, "{nodes}");
@@ -29,8 +28,8 @@ fn a_pod_runs_and_ends() -> Result<()> {
 
 #[test]
 fn a_node_can_be_drained_and_used_again() -> Result<()> {
-    let server = Server::with_nodes(1)?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::with_nodes(1)?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["run", "hello", "--image=nginx"])?;
     kubectl.ok(&["wait", "--for=condition=Ready", "pod/hello", "--timeout=120s"])?;
     let node = kubectl.field("pod/hello", ".spec.nodeName")?;
@@ -56,10 +55,23 @@ fn a_node_can_be_drained_and_used_again() -> Result<()> {
 
 #[test]
 fn ctrl_c_ends_the_cluster_in_good_order() -> Result<()> {
-    let server = Server::with_nodes(1)?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::with_nodes(1)?;
+    let kubectl = server.kubectl()?;
     let watching = kubectl.follow(&["get", "namespaces", "--watch"])?;
     watching.line_with(&["default", "Active"])?;
     ensure!(server.interrupt()?.success(), "it ended with an error");
+    Ok(())
+}
+
+#[test]
+fn a_cluster_on_disk_outlives_its_process() -> Result<()> {
+    let mut cluster = Picokube::on_disk(&["up", "--nodes", "1", "--no-controllers"])?;
+    cluster.kubectl()?.ok(&["run", "hello", "--image=app:1"])?;
+    cluster.kubectl()?.ok(&["wait", "pod/hello", "--for=condition=Ready", "--timeout=120s"])?;
+    let uid = cluster.kubectl()?.field("pod/hello", ".metadata.uid")?;
+    let address = cluster.address();
+    cluster.restart()?;
+    assert_eq!(cluster.address(), address);
+    assert_eq!(cluster.kubectl()?.field("pod/hello", ".metadata.uid")?, uid);
     Ok(())
 }

@@ -1,16 +1,15 @@
 //! Everything that only looks.
 
 use anyhow::{Result, ensure};
-use picokube_tests::kubectl::Kubectl;
-use picokube_tests::server::Server;
+use picokube_tests::picokube::Picokube;
 use serde_json::{Value, json};
 
 use super::{DEPLOYMENTS, PODS, REPLICA_SETS, has_row, pod, replica_set, set_status};
 
 #[test]
 fn get_prints_every_output_form() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "--filename=small.yaml"])?;
     let status = json!({"replicas": 2, "updatedReplicas": 2, "readyReplicas": 1,
         "availableReplicas": 1, "observedGeneration": 1});
@@ -53,8 +52,8 @@ fn get_prints_every_output_form() -> Result<()> {
 
 #[test]
 fn get_selects_sorts_and_pages() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     for (name, phase) in [("c", "Running"), ("a", "Pending"), ("b", "Running")] {
         server.create(PODS, &pod(name, None))?;
         set_status(&server, &format!("{PODS}/{name}"), json!({"phase": phase}))?;
@@ -92,8 +91,8 @@ fn get_selects_sorts_and_pages() -> Result<()> {
 
 #[test]
 fn describe_tells_the_story_of_an_object() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "--filename=shop"])?;
     let text = kubectl.ok(&["describe", "deployment", "web"])?;
     for words in [
@@ -133,8 +132,8 @@ fn describe_tells_the_story_of_an_object() -> Result<()> {
 
 #[test]
 fn events_can_be_listed_in_both_groups() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     let event = |name: &str, about: &str, kind: &str| {
         json!({
             "apiVersion": "v1", "kind": "Event", "metadata": {"name": name},
@@ -168,8 +167,8 @@ fn events_can_be_listed_in_both_groups() -> Result<()> {
 
 #[test]
 fn discovery_names_every_resource() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     let table = kubectl.ok(&["api-resources"])?;
     for row in [
         &["pods", "po", "v1", "true", "Pod"][..],
@@ -209,8 +208,8 @@ fn discovery_names_every_resource() -> Result<()> {
 
 #[test]
 fn explain_knows_the_fields() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     let text = kubectl.ok(&["explain", "deployment.spec"])?;
     for field in ["replicas", "selector", "template", "minReadySeconds"] {
         ensure!(has_row(&text, &[field]), "no {field} in\n{text}");
@@ -231,8 +230,8 @@ fn explain_knows_the_fields() -> Result<()> {
 
 #[test]
 fn the_server_says_who_it_is() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     let version = kubectl.json(&["version", "--output=json"])?;
     assert_eq!(version["serverVersion"]["major"], "1");
     let git = version["serverVersion"]["gitVersion"].as_str().unwrap_or_default();

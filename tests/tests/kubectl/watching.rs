@@ -1,16 +1,16 @@
 //! Commands that wait for things to happen.
 
 use anyhow::{Result, ensure};
-use picokube_tests::kubectl::{Following, Kubectl};
-use picokube_tests::server::Server;
+use picokube_tests::kubectl::Following;
+use picokube_tests::picokube::Picokube;
 use serde_json::json;
 
 use super::{DEPLOYMENTS, PODS, pod, set_status};
 
 #[test]
 fn get_follows_changes() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     server.create(PODS, &pod("first", None))?;
     let table = kubectl.follow(&["get", "pods", "--watch"])?;
     let events = kubectl.follow(&["get", "pods", "--watch", "--output-watch-events"])?;
@@ -58,8 +58,8 @@ fn get_follows_changes() -> Result<()> {
 
 #[test]
 fn wait_ends_when_the_condition_holds() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "--filename=small.yaml"])?;
     let path = format!("{DEPLOYMENTS}/small");
     let complaint = kubectl
@@ -96,8 +96,8 @@ fn wait_ends_when_the_condition_holds() -> Result<()> {
 
 #[test]
 fn rollout_status_follows_a_deployment() -> Result<()> {
-    let server = Server::alone()?;
-    let kubectl = Kubectl::new(&server)?;
+    let server = Picokube::server()?;
+    let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "--filename=small.yaml"])?;
     let path = format!("{DEPLOYMENTS}/small");
     set_status(
