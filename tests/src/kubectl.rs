@@ -14,6 +14,7 @@ use crate::picokube::{PATIENCE, Picokube};
 /// kubectl, pointed at a cluster. Whatever it remembers stays in the cluster's directory.
 pub struct Kubectl<'a> {
     cluster: &'a Picokube,
+    namespace: String,
     minor: u32,
 }
 
@@ -31,7 +32,12 @@ pub struct Outcome {
 impl<'a> Kubectl<'a> {
     /// The kubectl in the PATH, or the one that `PICOKUBE_KUBECTL` names.
     pub(crate) fn new(cluster: &'a Picokube) -> Result<Self> {
-        let mut kubectl = Self { cluster, minor: 0 };
+        Self::in_namespace(cluster, "default")
+    }
+
+    /// The same, at work in a namespace.
+    pub(crate) fn in_namespace(cluster: &'a Picokube, namespace: &str) -> Result<Self> {
+        let mut kubectl = Self { cluster, namespace: namespace.to_owned(), minor: 0 };
         let version = kubectl.json(&["version", "--client", "--output=json"])?;
         let minor = version["clientVersion"]["minor"].as_str().unwrap_or_default();
         let minor = minor.trim_end_matches(|c: char| !c.is_ascii_digit());
@@ -139,6 +145,7 @@ impl<'a> Kubectl<'a> {
             .env("HOME", directory)
             .env("KUBECACHEDIR", directory.join("cache"))
             .env_remove("KUBECTL_EXTERNAL_DIFF")
+            .args((self.namespace != "default").then(|| format!("--namespace={}", self.namespace)))
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests"))
             .args(arguments)
             .stdout(Stdio::piped())

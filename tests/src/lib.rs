@@ -4,5 +4,7 @@ pub mod firmware;
 pub mod golden;
 pub mod http;
 pub mod kubectl;
+pub mod lab;
 pub mod peer;
 pub mod picokube;
+pub mod workflow;

@@ -1,0 +1,95 @@
+//! What people do with kubectl and a Deployment, on a cluster whose controllers run.
+//!
+//! Each function takes a cluster with simulated nodes, works in a namespace of its own, and does
+//! not mind who runs the controllers: a process, or a microcontroller.
+
+mod changing;
+mod deleting;
+mod rollout;
+mod scaling;
+
+use anyhow::Result;
+
+use crate::kubectl::Kubectl;
+use crate::lab::Lab;
+use crate::picokube::Picokube;
+
+pub use changing::*;
+pub use deleting::*;
+pub use rollout::*;
+pub use scaling::*;
+
+/// A workflow, for those who run all of them.
+pub type Workflow = fn(&Picokube) -> Result<()>;
+
+/// Every workflow with its name.
+pub const ALL: [(&str, Workflow); 13] = [
+    ("rollouts_have_a_history_and_are_undone", rollouts_have_a_history_and_are_undone),
+    ("a_paused_deployment_collects_changes", a_paused_deployment_collects_changes),
+    ("restart_replaces_every_pod", restart_replaces_every_pod),
+    ("a_bad_tag_is_undone", a_bad_tag_is_undone),
+    ("a_rollout_is_followed_to_its_end", a_rollout_is_followed_to_its_end),
+    ("a_rollout_is_scaled_in_proportion", a_rollout_is_scaled_in_proportion),
+    ("an_autoscaler_scales", an_autoscaler_scales),
+    ("a_deployment_deleted_in_the_background", a_deployment_deleted_in_the_background),
+    ("a_deployment_deleted_in_the_foreground", a_deployment_deleted_in_the_foreground),
+    ("a_deployment_deleted_without_its_pods", a_deployment_deleted_without_its_pods),
+    ("a_pod_labelled_away_is_replaced", a_pod_labelled_away_is_replaced),
+    ("a_deleted_pod_is_replaced", a_deleted_pod_is_replaced),
+    ("describe_tells_the_story", describe_tells_the_story),
+];
+
+/// A namespace with a Deployment `web` of `app:1`, rolled out.
+struct Web<'a> {
+    lab: Lab<'a>,
+    kubectl: Kubectl<'a>,
+}
+
+impl<'a> Web<'a> {
+    fn new(cluster: &'a Picokube, namespace: &str, replicas: usize) -> Result<Self> {
+        let lab = Lab::new(cluster, namespace)?;
+        let kubectl = Kubectl::in_namespace(cluster, namespace)?;
+        let replicas = format!("--replicas={replicas}");
+        kubectl.ok(&["create", "deployment", "web", "--image=app:1", &replicas])?;
+        let web = Self { lab, kubectl };
+        web.rolled_out()?;
+        Ok(web)
+    }
+
+    /// Waits, as people do.
+    fn rolled_out(&self) -> Result<()> {
+        let said = self.kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=120s"])?;
+        anyhow::ensure!(said.contains("successfully rolled out"), "{said}");
+        Ok(())
+    }
+
+    fn set_image(&self, image: &str) -> Result<()> {
+        self.kubectl.ok(&["set", "image", "deployment/web", &format!("app={image}")]).map(|_| ())
+    }
+
+    /// The images of the pods that are there and not about to go.
+    fn images(&self) -> Result<Vec<String>> {
+        let pods = self.lab.list("pods?labelSelector=app%3Dweb")?;
+        let staying = pods.iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+        let image = |pod: &serde_json::Value| {
+            crate::lab::text(&pod["spec"]["containers"][0]["image"]).to_owned()
+        };
+        let mut images: Vec<String> = staying.map(image).collect();
+        images.sort();
+        Ok(images)
+    }
+
+    /// `spec.replicas` of the ReplicaSets by the image of their template.
+    fn replicas_of(&self, image: &str) -> Result<Option<i64>> {
+        let sets = self.lab.list("replicasets?labelSelector=app%3Dweb")?;
+        let found = sets
+            .iter()
+            .find(|set| set["spec"]["template"]["spec"]["containers"][0]["image"] == image);
+        Ok(found.map(|set| crate::lab::number(&set["spec"]["replicas"])))
+    }
+
+    fn revision(&self) -> Result<String> {
+        self.kubectl
+            .field("deployment/web", ".metadata.annotations.deployment\\.kubernetes\\.io/revision")
+    }
+}
