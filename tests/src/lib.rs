@@ -7,4 +7,5 @@ pub mod kubectl;
 pub mod lab;
 pub mod peer;
 pub mod picokube;
+pub mod upstream;
 pub mod workflow;

@@ -22,22 +22,36 @@ pub use scaling::*;
 /// A workflow, for those who run all of them.
 pub type Workflow = fn(&Picokube) -> Result<()>;
 
+/// Gives the names of all workflows to a macro.
+#[macro_export]
+macro_rules! workflows {
+    ($callback:ident) => {
+        $callback! {
+            rollouts_have_a_history_and_are_undone
+            a_paused_deployment_collects_changes
+            restart_replaces_every_pod
+            a_bad_tag_is_undone
+            a_rollout_is_followed_to_its_end
+            a_rollout_is_scaled_in_proportion
+            an_autoscaler_scales
+            a_deployment_deleted_in_the_background
+            a_deployment_deleted_in_the_foreground
+            a_deployment_deleted_without_its_pods
+            a_pod_labelled_away_is_replaced
+            a_deleted_pod_is_replaced
+            describe_tells_the_story
+        }
+    };
+}
+
+macro_rules! list {
+    ($($name:ident)*) => {
+        &[$((stringify!($name), $name as Workflow)),*]
+    };
+}
+
 /// Every workflow with its name.
-pub const ALL: [(&str, Workflow); 13] = [
-    ("rollouts_have_a_history_and_are_undone", rollouts_have_a_history_and_are_undone),
-    ("a_paused_deployment_collects_changes", a_paused_deployment_collects_changes),
-    ("restart_replaces_every_pod", restart_replaces_every_pod),
-    ("a_bad_tag_is_undone", a_bad_tag_is_undone),
-    ("a_rollout_is_followed_to_its_end", a_rollout_is_followed_to_its_end),
-    ("a_rollout_is_scaled_in_proportion", a_rollout_is_scaled_in_proportion),
-    ("an_autoscaler_scales", an_autoscaler_scales),
-    ("a_deployment_deleted_in_the_background", a_deployment_deleted_in_the_background),
-    ("a_deployment_deleted_in_the_foreground", a_deployment_deleted_in_the_foreground),
-    ("a_deployment_deleted_without_its_pods", a_deployment_deleted_without_its_pods),
-    ("a_pod_labelled_away_is_replaced", a_pod_labelled_away_is_replaced),
-    ("a_deleted_pod_is_replaced", a_deleted_pod_is_replaced),
-    ("describe_tells_the_story", describe_tells_the_story),
-];
+pub const ALL: &[(&str, Workflow)] = workflows!(list);
 
 /// A namespace with a Deployment `web` of `app:1`, rolled out.
 struct Web<'a> {

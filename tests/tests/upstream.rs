@@ -1,0 +1,52 @@
+//! Upstream's own tests of the two controllers, told anew, against the real server and the real
+//! controllers. All tests share two clusters, which differ in a feature gate.
+
+use anyhow::Result;
+use picokube_tests::lab::Shared;
+use picokube_tests::upstream::Scenario;
+use picokube_tests::{gated_upstream_scenarios, upstream_scenarios};
+
+static CLUSTER: Shared = Shared::new(&["up", "--nodes", "3"]);
+static GATED: Shared = Shared::new(&[
+    "up",
+    "--nodes",
+    "3",
+    "--feature-gates",
+    "DeploymentReplicaSetTerminatingReplicas=true",
+]);
+
+fn run(cluster: &Shared, scenario: Scenario) -> Result<()> {
+    let cluster = cluster.cluster()?;
+    scenario(&cluster)
+}
+
+macro_rules! tests_of {
+    ($cluster:ident: $($module:ident: $($name:ident)*;)*) => {
+        $(
+            mod $module {
+                use super::*;
+
+                $(
+                    #[test]
+                    fn $name() -> Result<()> {
+                        run(&$cluster, picokube_tests::upstream::$module::$name)
+                    }
+                )*
+            }
+        )*
+    };
+}
+
+macro_rules! tests {
+    ($($all:tt)*) => { tests_of! { CLUSTER: $($all)* } };
+}
+upstream_scenarios!(tests);
+
+mod gated {
+    use super::*;
+
+    macro_rules! tests {
+        ($($all:tt)*) => { tests_of! { GATED: $($all)* } };
+    }
+    gated_upstream_scenarios!(tests);
+}
