@@ -15,11 +15,11 @@ pub const LABEL_VALUE: usize = 63;
 
 /// Labels (or annotations that matter) of one object. Kubernetes sets no limit; an object with
 /// more is refused like one that finds its store full.
-pub const LABELS: usize = 64;
+pub const LABELS: usize = 32;
 /// Requirements of one selector that come from `matchExpressions`.
 pub const EXPRESSIONS: usize = 16;
 /// Values of all `matchExpressions` of one selector together.
-pub const EXPRESSION_VALUES: usize = 64;
+pub const EXPRESSION_VALUES: usize = 32;
 
 /// What is kept of a condition's reason; those of Kubernetes' controllers have at most 28 bytes.
 pub const REASON: usize = 48;

@@ -11,7 +11,7 @@ use crate::time::Instant;
 use crate::wire::Object;
 
 use super::body::Author;
-use super::issue::{LaneKind, compose, deployment_job, replica_set_job, writes_set};
+use super::issue::{LaneKind, Workers, compose, deployment_job, replica_set_job, writes_set};
 use super::request::{Body, ContentType, Method, Request, Target, Ticket};
 use super::workspace::{Desk, Job, Lane, LaneState};
 use super::{Controller, Manager};
@@ -25,19 +25,29 @@ impl Manager<'_> {
     /// The next request to send now, if any. To be called until it returns `None`, or while the
     /// driver has a connection to spare. `random` is a fresh uniform number.
     pub fn poll(&mut self, now: Instant, random: u32) -> Option<Request> {
+        let mut place = None;
+        self.poll_into(now, random, &mut place);
+        place
+    }
+
+    /// As [`poll`](Self::poll), into a place of the caller's: a request is large, and a stack
+    /// that it is handed up through may be small.
+    pub fn poll_into(&mut self, now: Instant, random: u32, place: &mut Option<Request>) {
         self.polled_at = now;
         self.random = random;
         self.blocked_until = None;
+        *place = None;
         if !self.has_started() {
-            return None;
+            return;
         }
         self.turn = (self.turn + 1) % EVENT_TURN;
         let event_first = self.turn == 0;
-        let request = self.resend(now);
-        let request = request.or_else(|| if event_first { self.next_event(now) } else { None });
-        let request = request.or_else(|| self.next_of_deployments(now));
-        let request = request.or_else(|| self.next_of_replica_sets(now));
-        let request = request.or_else(|| self.next_event(now))?;
+        let _found = self.resend(now, place)
+            || (event_first && self.next_event(now, place))
+            || self.next_of_deployments(now, place)
+            || self.next_of_replica_sets(now, place)
+            || self.next_event(now, place);
+        let Some(request) = place else { return };
         let sent = match request.method {
             Method::Get => 0,
             Method::Post => 1,
@@ -47,7 +57,6 @@ impl Manager<'_> {
         if let Some(count) = self.metrics.requests.get_mut(sent) {
             *count = count.wrapping_add(1);
         }
-        Some(request)
     }
 
     /// When [`poll`](Self::poll) or [`poll_watch`](Self::poll_watch) has something to do, if
@@ -92,33 +101,36 @@ impl Manager<'_> {
         }
         let (_, state) = self.lane(ticket).ok_or(fmt::Error)?;
         let job = state.job.ok_or(fmt::Error)?;
-        let (replica_set_worker, deployment_worker) = workers(&self.desk, &job);
+        let Workers { of_replica_set: replica_set_worker, of_deployment: deployment_worker } =
+            workers(&self.desk, &job);
         let cache = &self.parts.cache;
         Author { cache, replica_set_worker, deployment_worker }.write(&job, out)
     }
 
-    fn next_of_deployments(&mut self, now: Instant) -> Option<Request> {
+    fn next_of_deployments(&mut self, now: Instant, place: &mut Option<Request>) -> bool {
         let is_idle = self.parts.deployment_queue.poll_at().is_none_or(|at| at > now)
             && self.parts.deployment_queue.depth() == 0
             && self.desk.deployment_workers.iter().all(|worker| worker.key.is_none());
         if is_idle || !self.may_send(self.deployment_bucket.ready_at(self.settings.rate), now) {
-            return None;
+            return false;
         }
         if !self.settings.controllers.contains(Controller::Deployment) {
-            return None;
+            return false;
         }
         self.parts.deployment_queue.poll(now);
         for index in 0..self.desk.deployment_workers.len() {
             if let Some(job) = self.deployment_wants(index, now) {
-                let Some(request) = self.begin_job(job, now) else { continue };
+                if !self.begin_job(job, now, place) {
+                    continue;
+                }
                 if let Some(worker) = self.desk.deployment_workers.get_mut(index) {
                     worker.open = true;
                 }
                 self.deployment_bucket.take(self.settings.rate, now);
-                return Some(request);
+                return true;
             }
         }
-        None
+        false
     }
 
     /// What a Deployment's worker wants to send, after it was given a key if it had none.
@@ -153,20 +165,22 @@ impl Manager<'_> {
         }
     }
 
-    fn next_of_replica_sets(&mut self, now: Instant) -> Option<Request> {
+    fn next_of_replica_sets(&mut self, now: Instant, place: &mut Option<Request>) -> bool {
         let is_idle = self.parts.replica_set_queue.poll_at().is_none_or(|at| at > now)
             && self.parts.replica_set_queue.depth() == 0
             && self.desk.replica_set_workers.iter().all(|worker| worker.key.is_none());
         if is_idle || !self.may_send(self.replica_set_bucket.ready_at(self.settings.rate), now) {
-            return None;
+            return false;
         }
         if !self.settings.controllers.contains(Controller::ReplicaSet) {
-            return None;
+            return false;
         }
         self.parts.replica_set_queue.poll(now);
         for index in 0..self.desk.replica_set_workers.len() {
             if let Some((job, want)) = self.replica_set_wants(index, now) {
-                let Some(request) = self.begin_job(job, now) else { continue };
+                if !self.begin_job(job, now, place) {
+                    continue;
+                }
                 if let Some(worker) = self.desk.replica_set_workers.get_mut(index) {
                     worker.open += 1;
                     match want {
@@ -178,10 +192,10 @@ impl Manager<'_> {
                     }
                 }
                 self.replica_set_bucket.take(self.settings.rate, now);
-                return Some(request);
+                return true;
             }
         }
-        None
+        false
     }
 
     fn replica_set_wants(&mut self, index: usize, now: Instant) -> Option<(Job, replicaset::Want)> {
@@ -214,18 +228,19 @@ impl Manager<'_> {
         }
     }
 
-    /// Puts a job into a free lane and composes its request. `None` if it has to wait.
-    fn begin_job(&mut self, mut job: Job, now: Instant) -> Option<Request> {
+    /// Puts a job into a free lane and composes its request. `false` if it has to wait.
+    fn begin_job(&mut self, mut job: Job, now: Instant, place: &mut Option<Request>) -> bool {
         if job.task.lane() == LaneKind::ReplicaSet && self.is_set_busy(&job) {
-            return None;
+            return false;
         }
         let desk = &mut self.desk;
         let (pods, sets) = (desk.pods.len(), desk.replica_sets.len());
-        let (index, state) = match job.task.lane() {
-            LaneKind::Pod => free(desk.pods, 0)?,
-            LaneKind::ReplicaSet => free(desk.replica_sets, pods)?,
-            LaneKind::Deployment => free(desk.deployments, pods + sets)?,
+        let free = match job.task.lane() {
+            LaneKind::Pod => free(desk.pods, 0),
+            LaneKind::ReplicaSet => free(desk.replica_sets, pods),
+            LaneKind::Deployment => free(desk.deployments, pods + sets),
         };
+        let Some((index, state)) = free else { return false };
         self.serial = self.serial.wrapping_add(1);
         *state = LaneState { serial: self.serial, job: None, ..LaneState::FREE };
         let ticket = Ticket { lane: index, serial: self.serial };
@@ -233,11 +248,11 @@ impl Manager<'_> {
         self.parts.cache.texts.retain(job.namespace);
         job.at = self.wall.at(now).unwrap_or_default();
         state.job = Some(job);
-        let request = self.compose(ticket, &job);
-        if request.is_none() {
+        self.compose(ticket, &job, place);
+        if place.is_none() {
             self.release_job(ticket);
         }
-        request
+        place.is_some()
     }
 
     /// A write to a ReplicaSet waits until an earlier one is answered: both controllers write to
@@ -251,36 +266,51 @@ impl Manager<'_> {
                 .any(|lane| lane.state.job.is_some_and(|other| writes_set(&other, job.uid)))
     }
 
-    fn compose(&self, ticket: Ticket, job: &Job) -> Option<Request> {
-        let (replica_set_worker, deployment_worker) = workers(&self.desk, job);
-        compose(&self.parts.cache, ticket, job, replica_set_worker, deployment_worker)
+    fn compose(&self, ticket: Ticket, job: &Job, place: &mut Option<Request>) {
+        let workers = workers(&self.desk, job);
+        if compose(&self.parts.cache, ticket, job, workers, place).is_none() {
+            *place = None;
+        }
     }
 
     /// A request that the server wants to see again later.
-    fn resend(&mut self, now: Instant) -> Option<Request> {
+    fn resend(&mut self, now: Instant, place: &mut Option<Request>) -> bool {
         let due = |state: &LaneState| state.resend_at.is_some_and(|at| at <= now);
-        let index = self.lane_states().position(due)?;
+        let Some(index) = self.lane_states().position(due) else { return false };
         self.serial = self.serial.wrapping_add(1);
         let serial = self.serial;
-        let state = self.lane_state_mut(index as u8)?;
+        let Some(state) = self.lane_state_mut(index as u8) else { return false };
         *state = LaneState { serial, job: state.job, retries: state.retries, ..LaneState::FREE };
-        let job = state.job?;
-        self.compose(Ticket { lane: index as u8, serial }, &job)
+        if let Some(job) = state.job {
+            self.compose(Ticket { lane: index as u8, serial }, &job, place);
+        }
+        place.is_some()
     }
 
-    fn next_event(&mut self, now: Instant) -> Option<Request> {
+    fn next_event(&mut self, now: Instant, place: &mut Option<Request>) -> bool {
         if self.event_ticket.is_some() {
-            return None;
+            return false;
         }
-        let sending = self.desk.recorder.poll(self.parts.cache.texts, now)?;
+        let texts = &mut *self.parts.cache.texts;
+        let Some(sending) = self.desk.recorder.poll(texts, now) else { return false };
         if !self.may_send(self.event_bucket_ready(), now) {
-            return None;
+            return false;
         }
+        let (method, content_type) = match sending {
+            Sending::Create => (Method::Post, ContentType::Json),
+            Sending::Count => (Method::Patch, ContentType::StrategicMergePatch),
+        };
+        let serial = self.serial.wrapping_add(1);
+        let ticket = Ticket { lane: EVENT_LANE, serial };
+        let (target, body) = (Target::new(), Body::Document);
+        let request = place.insert(Request { ticket, method, target, content_type, body });
         let texts = &*self.parts.cache.texts;
-        let mut target = Target::new();
-        self.desk.recorder.write_target(texts, &mut target).ok()?;
-        self.serial = self.serial.wrapping_add(1);
-        self.event_ticket = Some(self.serial);
+        if self.desk.recorder.write_target(texts, &mut request.target).is_err() {
+            *place = None;
+            return false;
+        }
+        self.serial = serial;
+        self.event_ticket = Some(serial);
         self.event_status = 0;
         match self.desk.recorder.controller() {
             Some(Controller::ReplicaSet) => {
@@ -288,12 +318,7 @@ impl Manager<'_> {
             }
             _ => self.deployment_bucket.take(self.settings.rate, now),
         }
-        let (method, content_type) = match sending {
-            Sending::Create => (Method::Post, ContentType::Json),
-            Sending::Count => (Method::Patch, ContentType::StrategicMergePatch),
-        };
-        let ticket = Ticket { lane: EVENT_LANE, serial: self.serial };
-        Some(Request { ticket, method, target, content_type, body: Body::Document })
+        true
     }
 
     /// When the controller that the event at hand is from may send.
@@ -345,14 +370,11 @@ fn free<K: Object>(lanes: &mut [Lane<K>], offset: usize) -> Option<(u8, &mut Lan
 }
 
 /// The worker that waits for a job.
-pub(super) fn workers<'d>(
-    desk: &'d Desk<'_>,
-    job: &Job,
-) -> (Option<&'d replicaset::Worker>, Option<&'d deployment::Worker>) {
+pub(super) fn workers<'d>(desk: &'d Desk<'_>, job: &Job) -> Workers<'d> {
     let at = usize::from(job.worker);
-    if job.task.is_of_replica_set() {
-        (desk.replica_set_workers.get(at), None)
-    } else {
-        (None, desk.deployment_workers.get(at))
+    let is_of_replica_set = job.task.is_of_replica_set();
+    Workers {
+        of_replica_set: desk.replica_set_workers.get(at).filter(|_| is_of_replica_set),
+        of_deployment: desk.deployment_workers.get(at).filter(|_| !is_of_replica_set),
     }
 }

@@ -7,12 +7,11 @@ use crate::json::template_hash;
 use crate::link::Slot;
 use crate::replicaset;
 use crate::store::{Cache, Entry};
-use crate::text::Interner;
 use crate::time::Timestamp;
 use crate::wire::Uid;
 
-use super::names::{append_history, collection, display, new_set_name, object};
-use super::request::{Body, ContentType, Make, Method, Request, Splice, Ticket};
+use super::names::{append_history, display, new_set_name, object, write_collection};
+use super::request::{Body, ContentType, Make, Method, Request, Splice, Target, Ticket};
 use super::workspace::{Job, Task};
 
 /// Which lanes a task runs in: by the kind of object in its answer.
@@ -124,63 +123,70 @@ fn job<R>(slot: Slot, entry: &Entry<R>, task: Task, worker: u8) -> Job {
     }
 }
 
-/// Composes the request of a job. `None` if what it is about is gone.
+/// Composes the request of a job in its place. `None` if what it is about is gone.
 pub(super) fn compose(
     cache: &Cache<'_>,
     ticket: Ticket,
     job: &Job,
-    replica_set_worker: Option<&replicaset::Worker>,
-    deployment_worker: Option<&deployment::Worker>,
-) -> Option<Request> {
-    let texts: &Interner = cache.texts;
-    let Job { namespace, name, .. } = *job;
-    let at = |plural| object(texts, namespace, plural, name).ok();
-    let under = |plural| collection(texts, namespace, plural).ok();
-    let status_of = |plural| {
-        let mut target = object(texts, namespace, plural, name).ok()?;
-        target.write_str("/status").ok()?;
-        Some(target)
-    };
+    workers: Workers<'_>,
+    place: &mut Option<Request>,
+) -> Option<()> {
     use ContentType::{Json, JsonPatch, MergePatch, StrategicMergePatch};
-    let (method, target, content_type, body) = match job.task {
-        Task::RecheckReplicaSet => (Method::Get, at("replicasets")?, Json, Body::Empty),
-        Task::RecheckDeployment => (Method::Get, at("deployments")?, Json, Body::Empty),
-        Task::AdoptPod | Task::ReleasePod => {
-            (Method::Patch, at("pods")?, StrategicMergePatch, Body::Document)
+    let (method, plural, content_type) = match job.task {
+        Task::RecheckReplicaSet => (Method::Get, "replicasets", Json),
+        Task::RecheckDeployment => (Method::Get, "deployments", Json),
+        Task::AdoptPod | Task::ReleasePod => (Method::Patch, "pods", StrategicMergePatch),
+        Task::AdoptReplicaSet | Task::ReleaseReplicaSet | Task::ReplicaSetStatus => {
+            (Method::Patch, "replicasets", StrategicMergePatch)
         }
-        Task::AdoptReplicaSet | Task::ReleaseReplicaSet => {
-            (Method::Patch, at("replicasets")?, StrategicMergePatch, Body::Document)
-        }
-        Task::CreatePod => {
-            let body = Body::Splice(pod_of(cache, replica_set_worker?)?);
-            (Method::Post, under("pods")?, Json, body)
-        }
-        Task::CreateReplicaSet => {
-            let body = Body::Splice(replica_set_of(cache, deployment_worker?)?);
-            (Method::Post, under("replicasets")?, Json, body)
-        }
-        Task::DeletePod => (Method::Delete, at("pods")?, Json, Body::Document),
-        Task::DeleteReplicaSet => (Method::Delete, at("replicasets")?, Json, Body::Document),
-        Task::ReplicaSetStatus => {
-            (Method::Patch, status_of("replicasets")?, StrategicMergePatch, Body::Document)
-        }
-        Task::DeploymentStatus => {
-            (Method::Patch, status_of("deployments")?, StrategicMergePatch, Body::Document)
-        }
-        Task::UpdateReplicaSet { revision, annotations: true } => {
-            let body = Body::Splice(annotations_of(cache, deployment_worker?, job, revision)?);
-            (Method::Patch, at("replicasets")?, MergePatch, body)
-        }
+        Task::CreatePod => (Method::Post, "pods", Json),
+        Task::CreateReplicaSet => (Method::Post, "replicasets", Json),
+        Task::DeletePod => (Method::Delete, "pods", Json),
+        Task::DeleteReplicaSet => (Method::Delete, "replicasets", Json),
+        Task::DeploymentStatus => (Method::Patch, "deployments", StrategicMergePatch),
         Task::UpdateReplicaSet { .. } | Task::ScaleReplicaSet { .. } => {
-            (Method::Patch, at("replicasets")?, MergePatch, Body::Document)
+            (Method::Patch, "replicasets", MergePatch)
         }
-        Task::ClearRollback => (Method::Patch, at("deployments")?, MergePatch, Body::Document),
-        Task::Rollback { .. } => {
-            let body = Body::Splice(rollback_of(cache, deployment_worker?, job)?);
-            (Method::Patch, at("deployments")?, JsonPatch, body)
-        }
+        Task::ClearRollback => (Method::Patch, "deployments", MergePatch),
+        Task::Rollback { .. } => (Method::Patch, "deployments", JsonPatch),
     };
-    Some(Request { ticket, method, target, content_type, body })
+    let (target, body) = (Target::new(), Body::Empty);
+    let request = place.insert(Request { ticket, method, target, content_type, body });
+    let target = &mut request.target;
+    write_collection(target, cache.texts, job.namespace, plural).ok()?;
+    if method != Method::Post {
+        write!(target, "/{}", job.name.display(cache.texts)).ok()?;
+    }
+    if matches!(job.task, Task::ReplicaSetStatus | Task::DeploymentStatus) {
+        target.push_str("/status").ok()?;
+    }
+    request.body = match job.task {
+        Task::RecheckReplicaSet | Task::RecheckDeployment => Body::Empty,
+        Task::CreatePod
+        | Task::CreateReplicaSet
+        | Task::UpdateReplicaSet { annotations: true, .. }
+        | Task::Rollback { .. } => Body::Splice(splice_of(cache, job, workers)?),
+        _ => Body::Document,
+    };
+    Some(())
+}
+
+/// The worker that waits for a job.
+#[derive(Clone, Copy)]
+pub(super) struct Workers<'d> {
+    pub(super) of_replica_set: Option<&'d replicaset::Worker>,
+    pub(super) of_deployment: Option<&'d deployment::Worker>,
+}
+
+fn splice_of(cache: &Cache<'_>, job: &Job, workers: Workers<'_>) -> Option<Splice> {
+    match job.task {
+        Task::CreatePod => pod_of(cache, workers.of_replica_set?),
+        Task::UpdateReplicaSet { revision, .. } => {
+            annotations_of(cache, workers.of_deployment?, job, revision)
+        }
+        Task::Rollback { .. } => rollback_of(cache, workers.of_deployment?, job),
+        _ => replica_set_of(cache, workers.of_deployment?),
+    }
 }
 
 fn pod_of(cache: &Cache<'_>, worker: &replicaset::Worker) -> Option<Splice> {

@@ -43,18 +43,17 @@ pub(super) fn namespace(texts: &Interner, text: Text) -> String<{ limits::NAMESP
     out
 }
 
-/// The path of a collection, such as `/apis/apps/v1/namespaces/default/replicasets`.
-pub(super) fn collection(
+/// Writes the path of a collection, such as `/apis/apps/v1/namespaces/default/replicasets`.
+pub(super) fn write_collection(
+    target: &mut Target,
     texts: &Interner,
     place: Text,
     plural: &str,
-) -> Result<Target, fmt::Error> {
+) -> fmt::Result {
     let api = if plural == "pods" { "/api/v1" } else { "/apis/apps/v1" };
-    let mut target = Target::new();
     write!(target, "{api}/namespaces/")?;
-    write_text(&mut target, texts, place)?;
-    write!(target, "/{plural}")?;
-    Ok(target)
+    write_text(target, texts, place)?;
+    write!(target, "/{plural}")
 }
 
 /// The path of an object.
@@ -64,7 +63,8 @@ pub(super) fn object(
     plural: &str,
     name: Name,
 ) -> Result<Target, fmt::Error> {
-    let mut target = collection(texts, place, plural)?;
+    let mut target = Target::new();
+    write_collection(&mut target, texts, place, plural)?;
     write!(target, "/{}", name.display(texts))?;
     Ok(target)
 }

@@ -86,13 +86,13 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>) {
     });
 
     let mut tasks: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
-    for (kind, connection) in KINDS.into_iter().zip(&mut connections) {
-        tasks.push(Box::pin(async move { match runtime.watch(kind, connection).await {} }));
+    for (kind, mut connection) in KINDS.into_iter().zip(&mut connections) {
+        tasks.push(Box::pin(async move { match runtime.watch(kind, &mut connection).await {} }));
     }
     for tank in &mut tanks {
         if let (Some(requests), Some(sources)) = (connections.next(), connections.next()) {
-            let lane = Lane { requests, sources, tank: Tank::new(tank) };
-            tasks.push(Box::pin(async move { match runtime.serve(lane).await {} }));
+            let mut lane = Lane { requests, sources, tank: Tank::new(tank) };
+            tasks.push(Box::pin(async move { match runtime.serve(&mut lane).await {} }));
         }
     }
     // None of them ever ends.

@@ -25,21 +25,21 @@ pub struct Lane<'a, N: TcpConnect + 'a> {
 
 impl Runtime<'_> {
     /// Carries out the manager's requests, one after the other, for ever.
-    pub async fn serve<'a, N: TcpConnect + 'a>(&self, mut lane: Lane<'a, N>) -> ! {
+    pub async fn serve<'a, N: TcpConnect + 'a>(&self, lane: &mut Lane<'a, N>) -> ! {
+        // One place for the request: what lives across an await is static memory in firmware.
+        let mut place = None;
         loop {
             let before = self.bell.rung();
-            match self.with(|manager, now, random| manager.poll(now, random)) {
-                Some(request) => {
-                    // There may be more, for others.
-                    self.bell.ring();
-                    let end = self.carry_out(&request, &mut lane).await;
-                    let mut manager = self.manager.borrow_mut();
-                    manager.response_end(request.ticket, now(), end);
-                    drop(manager);
-                    self.bell.ring();
-                }
-                None => self.until_something_happens(before).await,
-            }
+            self.with(|manager, now, random| manager.poll_into(now, random, &mut place));
+            let Some(request) = &place else {
+                self.until_something_happens(before).await;
+                continue;
+            };
+            // There may be more, for others.
+            self.bell.ring();
+            let end = self.carry_out(request, lane).await;
+            self.manager.borrow_mut().response_end(request.ticket, now(), end);
+            self.bell.ring();
         }
     }
 

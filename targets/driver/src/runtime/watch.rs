@@ -22,7 +22,7 @@ impl Runtime<'_> {
     pub async fn watch<'a, N: TcpConnect + 'a>(
         &self,
         kind: Kind,
-        mut connection: Connection<'a, N>,
+        connection: &mut Connection<'a, N>,
     ) -> ! {
         let mut target = Target::new();
         let mut next = None;
@@ -36,7 +36,7 @@ impl Runtime<'_> {
                 Wanted::Send(id) => {
                     // Others may have waited for this to be taken care of.
                     self.bell.ring();
-                    next = self.exchange_watch(kind, id, &mut target, &mut connection).await;
+                    next = self.exchange_watch(kind, id, &mut target, connection).await;
                     self.bell.ring();
                 }
                 Wanted::Close(_) => {}
