@@ -1,30 +1,29 @@
-//! The firmware under test.
+//! The firmware under test, in QEMU.
 
-use std::path::Path;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
-use picokube_qemu::{HOST_SEEN_BY_GUEST, Image, Line, Machine};
+use anyhow::{Context, Result, bail, ensure};
+use picokube_config::{Document, PAGE, write_page};
+use picokube_qemu::{HOST_SEEN_BY_GUEST, Image, Line, Machine, Start};
 
+use crate::http::{Answer, Client};
 use crate::peer::Peer;
+use crate::picokube::PATIENCE;
 
-/// No self-test is silent for so long, on however busy a machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The reference firmware, built once as it would be flashed.
+pub fn image() -> Result<Arc<Image>> {
+    static IMAGE: Built = Built::new(&[]);
+    IMAGE.open()
+}
 
-/// Builds the firmware as it would be flashed, by the same command as a user.
-pub fn image() -> Result<Image> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let output = Command::new(env!("CARGO"))
-        .current_dir(root)
-        .args(["run", "--quiet", "--package", "xtask", "--", "firmware", "build"])
-        .output()?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "`cargo xtask firmware build` failed:\n{errors}");
-    // The last word it prints is the path of the image.
-    let path = String::from_utf8(output.stdout)?;
-    Image::open(Path::new(path.trim()))
+/// The image that runs the driver's cases, built once.
+pub fn self_test_image() -> Result<Arc<Image>> {
+    static IMAGE: Built = Built::new(&["--self-test"]);
+    IMAGE.open()
 }
 
 /// Boots the firmware for its self-test against a peer of its own and hands every log line to
@@ -33,9 +32,142 @@ pub fn self_test(image: &Arc<Image>, mut see: impl FnMut(&Line)) -> Result<ExitS
     let peer = Peer::start().context("cannot start the test peer")?;
     let address = format!("{HOST_SEEN_BY_GUEST}:{}", peer.address().port());
     let black_hole = peer.black_hole_port().to_string();
-    let mut machine = Machine::boot(image, &["self-test", &address, &black_hole])?;
+    let words = &[address.as_str(), &black_hole];
+    let mut machine = Machine::boot(image, Start { words, ..Start::default() })?;
     while let Some(line) = machine.next_line(PATIENCE)? {
         see(&line);
     }
     machine.wait(PATIENCE)
+}
+
+/// A device that manages the workloads of a cluster. It is switched off when dropped.
+pub struct Device {
+    image: Arc<Image>,
+    page: Vec<u8>,
+    status: SocketAddr,
+    running: Mutex<Running>,
+}
+
+struct Running {
+    machine: Machine,
+    /// All lines of the log that were read, since the first boot.
+    log: Vec<String>,
+}
+
+impl Device {
+    /// Boots the reference firmware, configured for the API server at `server`.
+    pub fn boot(server: SocketAddr) -> Result<Self> {
+        let address = format!("{HOST_SEEN_BY_GUEST}:{}", server.port());
+        let identity = "device-under-test";
+        let document = Document { server: &address, identity, qps: Some(0), ..Document::default() };
+        Self::boot_with(image()?, &document)
+    }
+
+    /// Boots an image with a configuration.
+    pub fn boot_with(image: Arc<Image>, document: &Document<'_>) -> Result<Self> {
+        let mut page = [0; PAGE];
+        let len = write_page(document, &mut page)?;
+        Self::boot_page(image, page[..len].to_vec())
+    }
+
+    /// Boots an image with whatever is on its configuration page.
+    pub fn boot_page(image: Arc<Image>, page: Vec<u8>) -> Result<Self> {
+        let status = free_address()?;
+        let machine = start(&image, &page, status)?;
+        let running = Mutex::new(Running { machine, log: Vec::new() });
+        Ok(Self { image, page, status, running })
+    }
+
+    /// Cuts the power and boots again.
+    pub fn cut_power(&self) -> Result<()> {
+        let mut running = self.running();
+        // The old machine has to let go of its port first.
+        running.machine.switch_off();
+        running.machine = start(&self.image, &self.page, self.status)?;
+        Ok(())
+    }
+
+    /// Pulls the network cable, or plugs it in again.
+    pub fn set_link(&self, up: bool) -> Result<()> {
+        self.running().machine.set_link(up)
+    }
+
+    /// Asks the device itself for a page.
+    pub fn get(&self, path: &str) -> Result<Answer> {
+        Client::connect(self.status)?.send("GET", path, &[], b"")
+    }
+
+    /// Reads the log on until a line contains `words`; gives that line.
+    pub fn wait_for_line(&self, words: &str) -> Result<String> {
+        let give_up = Instant::now() + PATIENCE;
+        let mut running = self.running();
+        loop {
+            let left = give_up.saturating_duration_since(Instant::now());
+            let Ok(Some(line)) = running.machine.next_line(left) else {
+                bail!("no line with `{words}` in the log:\n{}", running.log.join("\n"));
+            };
+            let line = line.to_string();
+            running.log.push(line.clone());
+            if line.contains(words) {
+                return Ok(line);
+            }
+        }
+    }
+
+    /// All of the log so far.
+    pub fn log(&self) -> String {
+        let mut running = self.running();
+        while let Ok(Some(line)) = running.machine.next_line(Duration::ZERO) {
+            running.log.push(line.to_string());
+        }
+        running.log.join("\n")
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn start(image: &Arc<Image>, page: &[u8], status: SocketAddr) -> Result<Machine> {
+    Machine::boot(image, Start { page: Some(page), status: Some(status), ..Start::default() })
+}
+
+fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?)
+}
+
+/// An image that is built once per process.
+struct Built {
+    options: &'static [&'static str],
+    image: OnceLock<Arc<Image>>,
+    building: Mutex<()>,
+}
+
+impl Built {
+    const fn new(options: &'static [&'static str]) -> Self {
+        Self { options, image: OnceLock::new(), building: Mutex::new(()) }
+    }
+
+    fn open(&self) -> Result<Arc<Image>> {
+        let _one_builds = self.building.lock();
+        if let Some(image) = self.image.get() {
+            return Ok(Arc::clone(image));
+        }
+        let image = Arc::new(Image::open(&self.build()?)?);
+        Ok(Arc::clone(self.image.get_or_init(|| image)))
+    }
+
+    /// By the same command as a user.
+    fn build(&self) -> Result<PathBuf> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let output = Command::new(env!("CARGO"))
+            .current_dir(root)
+            .args(["run", "--quiet", "--package", "xtask", "--", "firmware", "build"])
+            .args(self.options)
+            .output()?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "`cargo xtask firmware build` failed:\n{errors}");
+        // The last word it prints is the path of the image.
+        Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim()))
+    }
 }

@@ -1,13 +1,19 @@
 //! Building the firmware and running it in QEMU.
 
+pub(crate) mod configure;
+
+use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use picokube_qemu::{HOST_SEEN_BY_GUEST, Image, Line, Machine};
+use clap::ValueEnum;
+use picokube_qemu::{HOST_SEEN_BY_GUEST, Image, Line, Machine, Start};
 use serde_json::Value;
+
+use configure::Configuration;
 
 use crate::workspace::{self, FIRMWARE_TARGET};
 use crate::{process, setup};
@@ -18,29 +24,84 @@ pub(crate) const PACKAGE: &str = "picokube-mps2-an386";
 /// No self-test is silent for so long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The image that runs the driver's cases.
+const SELF_TEST: &str = "picokube-mps2-an386-self-test";
+
+/// How large a firmware is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Profile {
+    /// 256 pods in 128 KiB of RAM
+    Tiny,
+    /// 512 pods in 256 KiB of RAM
+    #[default]
+    Reference,
+    /// 2,000 pods in 512 KiB of RAM
+    Large,
+}
+
+impl Profile {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Tiny => "tiny",
+            Self::Reference => "reference",
+            Self::Large => "large",
+        }
+    }
+}
+
 /// Builds the image as it would be flashed.
-pub(crate) fn build() -> Result<PathBuf> {
+pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
+    build_binary(PACKAGE, profile)
+}
+
+/// Builds the image that runs the driver's cases.
+pub(crate) fn build_self_test() -> Result<PathBuf> {
+    build_binary(SELF_TEST, Profile::Reference)
+}
+
+fn build_binary(binary: &str, profile: Profile) -> Result<PathBuf> {
     let mut cargo = setup::embedded_cargo("build");
-    cargo.current_dir(workspace::root());
-    cargo.args(["--package", PACKAGE, "--profile", "firmware", "--target", FIRMWARE_TARGET]);
+    cargo.current_dir(workspace::root()).env("PICOKUBE_PROFILE", profile.name());
+    cargo.args(["--package", PACKAGE, "--bin", binary]);
+    cargo.args(["--profile", "firmware", "--target", FIRMWARE_TARGET]);
     let messages = process::output(cargo.arg("--message-format=json-render-diagnostics"))?;
-    messages
+    let built = messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .context("cargo has built the firmware and not said where it is")
+        .context("cargo has built the firmware and not said where it is")?;
+    // A name of its own, since the next profile is built to the same place.
+    let image = built.with_file_name(format!("{binary}-{}.elf", profile.name()));
+    fs::copy(&built, &image).with_context(|| format!("cannot write {}", image.display()))?;
+    Ok(image)
+}
+
+/// `firmware configure`.
+pub(crate) fn configure(
+    configuration: &Configuration,
+    image: Option<PathBuf>,
+    out: &Path,
+) -> Result<()> {
+    let image = match image {
+        Some(image) => Image::open(&image)?,
+        None => Image::open(&build(Profile::Reference)?)?,
+    };
+    println!("{}", configure::write(configuration, &image, out)?);
+    Ok(())
 }
 
 /// `firmware run`: shows the log of a firmware that talks to `server`, until interrupted.
-pub(crate) fn connect(server: SocketAddr) -> Result<()> {
+pub(crate) fn connect(server: SocketAddr, profile: Profile) -> Result<()> {
     ensure!(
         server.ip().is_loopback(),
         "QEMU's network leads the firmware to this machine's loopback only, and {server} is not there"
     );
-    let image = image()?;
+    setup::run()?;
+    let image = Arc::new(Image::open(&build(profile)?)?);
     let address = format!("{HOST_SEEN_BY_GUEST}:{}", server.port());
+    let page = Configuration::trial(address).page()?;
     println!("The firmware talks to {server}. Ctrl-C ends it.");
-    let mut machine = Machine::boot(&image, &["connect", &address])?;
+    let mut machine = Machine::boot(&image, Start { page: Some(&page), ..Start::default() })?;
     // An idle firmware has nothing to log.
     while let Some(line) = machine.next_line(Duration::MAX)? {
         println!("{line}");
@@ -57,12 +118,9 @@ pub(crate) fn self_test() -> Result<()> {
 
 /// Boots the firmware for its self-test and hands every log line to `see`.
 pub(crate) fn run_self_test(see: impl FnMut(&Line)) -> Result<()> {
-    let status = picokube_tests::firmware::self_test(&image()?, see)?;
+    setup::run()?;
+    let image = Arc::new(Image::open(&build_self_test()?)?);
+    let status = picokube_tests::firmware::self_test(&image, see)?;
     ensure!(status.success(), "the firmware's self-test has failed");
     Ok(())
-}
-
-fn image() -> Result<Arc<Image>> {
-    setup::run()?;
-    Ok(Arc::new(Image::open(&build()?)?))
 }

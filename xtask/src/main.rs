@@ -9,10 +9,14 @@ mod test;
 mod workspace;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+
+use firmware::Profile;
+use firmware::configure::Configuration;
 
 /// Everything a developer of picokube does, one command each.
 ///
@@ -47,12 +51,33 @@ enum Command {
 #[derive(Subcommand)]
 enum FirmwareCommand {
     /// Build the image that would be flashed, and print where it is
-    Build,
+    Build {
+        /// How large it is
+        #[arg(long, value_enum, default_value_t)]
+        profile: Profile,
+        /// Build the image that runs the driver's test cases instead
+        #[arg(long, conflicts_with = "profile")]
+        self_test: bool,
+    },
+    /// Make the configuration page of one device, to be flashed beside the image
+    Configure {
+        #[command(flatten)]
+        configuration: Box<Configuration>,
+        /// The image whose memory map says where the page is; without it, the reference firmware
+        #[arg(long, value_name = "ELF")]
+        image: Option<PathBuf>,
+        /// Where the page is written: Intel HEX (.hex) or plain bytes (.bin)
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
     /// Boot it in QEMU and show its log
     Run {
         /// The API server to talk to, on this machine's loopback (`picokube up` starts one)
         #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8001")]
         server: SocketAddr,
+        /// How large it is
+        #[arg(long, value_enum, default_value_t)]
+        profile: Profile,
         /// Run the driver's test cases instead, against a peer that is started for it, and exit
         #[arg(long, conflicts_with = "server")]
         self_test: bool,
@@ -75,12 +100,23 @@ fn run(command: Command) -> Result<()> {
         Command::Test => test::run(),
         Command::Fuzz { seconds } => fuzz::run(seconds).map(|report| println!("{report}")),
         Command::Gate(gate) => gate.run().map(|report| println!("{report}")),
-        Command::Firmware(FirmwareCommand::Build) => {
+        Command::Firmware(command) => run_firmware(command),
+    }
+}
+
+fn run_firmware(command: FirmwareCommand) -> Result<()> {
+    match command {
+        FirmwareCommand::Build { profile, self_test } => {
             setup::run()?;
-            println!("{}", firmware::build()?.display());
+            let image =
+                if self_test { firmware::build_self_test()? } else { firmware::build(profile)? };
+            println!("{}", image.display());
             Ok(())
         }
-        Command::Firmware(FirmwareCommand::Run { self_test: true, .. }) => firmware::self_test(),
-        Command::Firmware(FirmwareCommand::Run { server, .. }) => firmware::connect(server),
+        FirmwareCommand::Configure { configuration, image, out } => {
+            firmware::configure(&configuration, image, &out)
+        }
+        FirmwareCommand::Run { self_test: true, .. } => firmware::self_test(),
+        FirmwareCommand::Run { server, profile, .. } => firmware::connect(server, profile),
     }
 }

@@ -14,7 +14,8 @@ pub(crate) const SMALLEST_TARGET: &str = "thumbv6m-none-eabi";
 pub(crate) const NO_STD_CRATES: [&str; 2] = ["picokube-core", "picokube-driver"];
 
 /// Makes cargo act on all that is for a PC.
-pub(crate) const ON_A_PC: [&str; 3] = ["--workspace", "--exclude", crate::firmware::PACKAGE];
+pub(crate) const ON_A_PC: [&str; 5] =
+    ["--workspace", "--exclude", crate::firmware::PACKAGE, "--exclude", "picokube-firmware"];
 
 /// The default members, whose tests run with the features that they are shipped with.
 const SHIPPED: [&str; 4] = ["picokube-core", "picokube-driver", "picokube", "picokube-first-light"];

@@ -2,9 +2,18 @@
 
 use cortex_m::peripheral::NVIC;
 use cortex_m_rt::exception;
+use embassy_sync::waitqueue::AtomicWaker;
 use heapless::String;
+use static_cell::ConstStaticCell;
 
-use crate::{lan9118, network, time_driver};
+use crate::lan9118::{self, Frames, Lan9118};
+use crate::time_driver;
+
+/// What people call it.
+pub const NAME: &str = "mps2-an386";
+
+/// Woken by the Ethernet controller's interrupt.
+static ETHERNET: AtomicWaker = AtomicWaker::new();
 
 /// The interrupts in use, by their numbers on the AN385, AN386 and AN500 images.
 #[derive(Clone, Copy)]
@@ -37,13 +46,33 @@ unsafe fn DefaultHandler(number: i16) {
     match number {
         n if n == Interrupt::Clock as i16 => time_driver::on_clock_interrupt(),
         n if n == Interrupt::Alarm as i16 => time_driver::on_alarm_interrupt(),
-        n if n == Interrupt::Ethernet as i16 => lan9118::on_interrupt(&network::ETHERNET),
+        n if n == Interrupt::Ethernet as i16 => lan9118::on_interrupt(&ETHERNET),
         n => defmt::panic!("unexpected interrupt {=i16}", n),
     }
 }
 
+/// Starts the Ethernet controller.
+pub fn ethernet() -> Lan9118 {
+    static FRAMES: ConstStaticCell<Frames> = ConstStaticCell::new(Frames::new());
+    let Some(ethernet) = Lan9118::start(&ETHERNET, FRAMES.take()) else {
+        defmt::panic!("no LAN9118 at its address");
+    };
+    enable(Interrupt::Ethernet);
+    ethernet
+}
+
+/// The flash that is set aside for the configuration page.
+pub fn configuration_page() -> &'static [u8] {
+    unsafe extern "C" {
+        // Of the memory map.
+        static _config: [u8; picokube_config::PAGE];
+    }
+    // SAFETY: the memory map reserves this much there, and nothing writes to it.
+    unsafe { &_config }
+}
+
 /// The words that follow `-semihosting-config …,arg=` on QEMU's command line.
-pub(crate) fn command_line<const N: usize>() -> Option<String<N>> {
+pub fn command_line<const N: usize>() -> Option<String<N>> {
     let args = semihosting::experimental::env::args::<N>().ok()?;
     let mut line = String::new();
     for word in &args {
@@ -54,7 +83,7 @@ pub(crate) fn command_line<const N: usize>() -> Option<String<N>> {
 }
 
 /// A random number from the host. A board that people buy has a peripheral for this.
-pub(crate) fn entropy() -> u64 {
+pub fn entropy() -> u64 {
     let mut bytes = [0; 8];
     match semihosting::experimental::random::fill_bytes(&mut bytes) {
         Ok(()) => u64::from_ne_bytes(bytes),
@@ -63,6 +92,6 @@ pub(crate) fn entropy() -> u64 {
 }
 
 /// Ends the emulation with status 0 or 1.
-pub(crate) fn exit(success: bool) -> ! {
+pub fn exit(success: bool) -> ! {
     semihosting::process::exit(i32::from(!success))
 }

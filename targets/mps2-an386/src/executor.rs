@@ -17,7 +17,7 @@ fn pend(_: *mut ()) {
 }
 
 /// Runs tasks for ever, `start` first.
-pub(crate) fn run(start: impl FnOnce(Spawner)) -> ! {
+pub fn run(start: impl FnOnce(Spawner)) -> ! {
     static EXECUTOR: StaticCell<raw::Executor> = StaticCell::new();
     let executor: &'static raw::Executor = EXECUTOR.init(raw::Executor::new(core::ptr::null_mut()));
     start(executor.spawner());

@@ -19,20 +19,21 @@ const FRAME_WORDS: usize = (MAX_FRAME + 4).div_ceil(4);
 const TX_COMMAND_BYTES: usize = 8;
 
 /// One frame in each direction.
-pub(crate) struct Frames {
+pub struct Frames {
     rx: [u32; FRAME_WORDS],
     tx: [u32; FRAME_WORDS],
 }
 
 impl Frames {
     /// All zero, for a `static`.
-    pub(crate) const fn new() -> Self {
+    #[expect(clippy::new_without_default, reason = "built in a static, where Default cannot be")]
+    pub const fn new() -> Self {
         Self { rx: [0; FRAME_WORDS], tx: [0; FRAME_WORDS] }
     }
 }
 
 /// The controller, running.
-pub(crate) struct Lan9118 {
+pub struct Lan9118 {
     waker: &'static AtomicWaker,
     address: [u8; 6],
     frames: &'static mut Frames,
@@ -42,7 +43,7 @@ impl Lan9118 {
     /// Resets and starts the controller; `None` if there is none.
     ///
     /// The caller enables its interrupt, whose handler calls [`on_interrupt`] with the same waker.
-    pub(crate) fn start(waker: &'static AtomicWaker, frames: &'static mut Frames) -> Option<Self> {
+    pub fn start(waker: &'static AtomicWaker, frames: &'static mut Frames) -> Option<Self> {
         if Register::ByteTest.read() != BYTE_TEST {
             return None;
         }
@@ -160,7 +161,7 @@ impl Driver for Lan9118 {
 }
 
 /// A frame that has come.
-pub(crate) struct Received<'a>(&'a mut [u8]);
+pub struct Received<'a>(&'a mut [u8]);
 
 impl RxToken for Received<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, read: F) -> R {
@@ -169,7 +170,7 @@ impl RxToken for Received<'_> {
 }
 
 /// Room for a frame that is to go.
-pub(crate) struct ToSend<'a>(&'a mut [u32; FRAME_WORDS]);
+pub struct ToSend<'a>(&'a mut [u32; FRAME_WORDS]);
 
 impl TxToken for ToSend<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, fill: F) -> R {

@@ -18,7 +18,7 @@ const CLOCK: Timer = Timer { base: 0x4000_0000 };
 const ALARM: Timer = Timer { base: 0x4000_1000 };
 
 /// Starts the clock. Before this, it stands at zero.
-pub(crate) fn start() {
+pub fn start() {
     CLOCK.start(u32::MAX);
     board::enable(Interrupt::Clock);
     board::enable(Interrupt::Alarm);

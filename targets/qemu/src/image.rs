@@ -5,11 +5,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use defmt_decoder::{DecodeError, StreamDecoder, Table};
+use object::{Object, ObjectSymbol};
+
+/// What memory maps call the configuration page.
+const PAGE: &str = "_config";
 
 /// A linked firmware.
 pub struct Image {
     path: PathBuf,
     table: Table,
+    /// The address of the configuration page.
+    page: Option<u64>,
 }
 
 impl Image {
@@ -19,12 +25,19 @@ impl Image {
         let elf = std::fs::read(path).with_context(|| format!("cannot read firmware {name}"))?;
         let table = Table::parse(&elf).with_context(|| format!("{name}: broken log table"))?;
         let table = table.with_context(|| format!("{name} has no log table: is it firmware?"))?;
-        Ok(Self { path: path.to_owned(), table })
+        let page = object::File::parse(&*elf)?.symbol_by_name(PAGE).map(|symbol| symbol.address());
+        Ok(Self { path: path.to_owned(), table, page })
     }
 
     /// Where the ELF file is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The address of the flash that is set aside for the configuration page.
+    pub fn configuration_page(&self) -> Result<u64> {
+        let name = self.path.display();
+        self.page.with_context(|| format!("the memory map of {name} has no configuration page"))
     }
 
     /// A decoder for one boot's log.

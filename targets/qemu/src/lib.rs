@@ -7,4 +7,4 @@ mod image;
 mod machine;
 
 pub use image::{Image, Level, Line};
-pub use machine::{HOST_SEEN_BY_GUEST, Machine, PROGRAM};
+pub use machine::{HOST_SEEN_BY_GUEST, Machine, PROGRAM, Start};

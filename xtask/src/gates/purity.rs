@@ -23,7 +23,7 @@ pub(super) fn check(root: &Path) -> Result<String> {
             symbols += check_library(&library)?;
         }
     }
-    let image = firmware::build()?;
+    let image = firmware::build(firmware::Profile::Reference)?;
     let bytes = fs::read(&image)?;
     symbols += check_object(&image.display().to_string(), &bytes)?;
     Ok(format!("{symbols} symbols, none of std or of an allocator"))

@@ -17,7 +17,7 @@ const RAM: u64 = 0x2000_0000;
 pub(super) fn check(root: &Path) -> Result<String> {
     let budget = fs::read_to_string(root.join("budget.toml")).context("cannot read budget.toml")?;
     let budget: Budget = toml::from_str(&budget).context("budget.toml")?;
-    let image = firmware::build()?;
+    let image = firmware::build(firmware::Profile::Reference)?;
     let (flash, ram) = measure(&fs::read(image)?)?;
     let stack = measure_stack()?;
     let mut rows = vec![

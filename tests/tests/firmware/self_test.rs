@@ -1,13 +1,11 @@
-//! The driver's cases on the firmware's own network stack, in QEMU.
-
-use std::sync::Arc;
+//! The driver's cases on the firmware's own network stack.
 
 use picokube_first_light::CASES;
 use picokube_tests::firmware;
 
 #[test]
 fn every_case_passes_on_the_firmware() {
-    let image = Arc::new(firmware::image().expect("firmware that builds"));
+    let image = firmware::self_test_image().expect("firmware that builds");
     let mut passed = Vec::new();
     let mut log = String::new();
     let status = firmware::self_test(&image, |line| {

@@ -8,8 +8,8 @@ unsafe extern "C" {
     static mut _stack_end: u32;
 }
 
-/// Logs the high-water mark. `cargo xtask sizes` reads this line.
-pub(crate) fn report() {
+/// Bytes of the stack that were used, and that there are.
+pub fn high_water() -> (usize, usize) {
     // Stacks grow down: `start` is the highest address.
     let (top, bottom) = (&raw const _stack_start, &raw const _stack_end);
     let mut unused = bottom;
@@ -17,7 +17,5 @@ pub(crate) fn report() {
     while unused < top && unsafe { unused.read_volatile() } == cortex_m_rt::STACK_PAINT_VALUE {
         unused = unused.wrapping_add(1);
     }
-    let used = top as usize - unused as usize;
-    let room = top as usize - bottom as usize;
-    defmt::info!("stack high-water mark {=usize} of {=usize} bytes", used, room);
+    (top as usize - unused as usize, top as usize - bottom as usize)
 }

@@ -1,0 +1,188 @@
+//! What a page means.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+
+use crate::{Document, Field, PageError};
+
+/// A checked configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Configuration<'a> {
+    /// Where the API server listens.
+    pub server: SocketAddrV4,
+    /// The `Host` header.
+    pub host: &'a str,
+    /// The `Authorization` header.
+    pub authorization: Option<&'a str>,
+    /// The device's own address.
+    pub address: Address,
+    /// Who this device is.
+    pub identity: &'a str,
+    /// The only namespace to look at.
+    pub namespace: Option<&'a str>,
+    /// How fast each controller may send; `None` is as fast as it can.
+    pub rate: Option<Rate>,
+}
+
+/// How the device gets its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A server on the network gives it one.
+    Dhcp,
+    /// It always has the same.
+    Static {
+        /// The address.
+        ip: Ipv4Addr,
+        /// How many bits of it name the network.
+        prefix: u8,
+        /// The way to other networks.
+        gateway: Option<Ipv4Addr>,
+    },
+}
+
+/// So many requests a second, so many at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Requests a second.
+    pub qps: u32,
+    /// Requests at once.
+    pub burst: u32,
+}
+
+impl Rate {
+    /// The defaults of Kubernetes' clients.
+    const KUBERNETES: Self = Self { qps: 20, burst: 30 };
+}
+
+impl<'a> Configuration<'a> {
+    /// Checks every field.
+    pub fn check(document: &Document<'a>) -> Result<Self, PageError> {
+        let Document { server, host, authorization, identity, namespace, .. } = *document;
+        Ok(Self {
+            server: server.parse().map_err(|_| PageError::Value(Field::Server))?,
+            host: check(host, Field::Host, is_printable)?.unwrap_or(server),
+            authorization: check(authorization, Field::Authorization, is_printable)?,
+            address: address(document)?,
+            identity: check(Some(identity), Field::Identity, |text| is_name(text, true))?
+                .unwrap_or_default(),
+            namespace: check(namespace, Field::Namespace, |text| is_name(text, false))?,
+            rate: rate(document),
+        })
+    }
+}
+
+fn check(
+    text: Option<&str>,
+    field: Field,
+    is_good: impl Fn(&str) -> bool,
+) -> Result<Option<&str>, PageError> {
+    match text {
+        Some(text) if !is_good(text) => Err(PageError::Value(field)),
+        text => Ok(text),
+    }
+}
+
+fn address(document: &Document<'_>) -> Result<Address, PageError> {
+    let wrong = |field| move || PageError::Value(field);
+    let Some(address) = document.address else {
+        return match document.gateway {
+            Some(_) => Err(PageError::Value(Field::Gateway)),
+            None => Ok(Address::Dhcp),
+        };
+    };
+    let (ip, prefix) = address.split_once('/').ok_or_else(wrong(Field::Address))?;
+    let ip = ip.parse().map_err(|_| PageError::Value(Field::Address))?;
+    let prefix = prefix.parse().ok().filter(|bits| (1..=31).contains(bits));
+    let gateway = document.gateway.map(|gateway| gateway.parse().map_err(|_| Field::Gateway));
+    Ok(Address::Static {
+        ip,
+        prefix: prefix.ok_or_else(wrong(Field::Address))?,
+        gateway: gateway.transpose().map_err(PageError::Value)?,
+    })
+}
+
+fn rate(document: &Document<'_>) -> Option<Rate> {
+    let default = Rate::KUBERNETES;
+    let qps = document.qps.unwrap_or(default.qps);
+    // Kubernetes' rule when only the rate is given: half as many again at once.
+    let burst = document.burst.unwrap_or(qps.saturating_add(qps / 2)).max(1);
+    (qps > 0).then_some(Rate { qps, burst })
+}
+
+/// Whether a text can stand in a header. An escape would mean something else than it says.
+fn is_printable(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'\\')
+}
+
+/// Whether a text is a Kubernetes name.
+fn is_name(text: &str, with_dots: bool) -> bool {
+    let is_edge = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_inner = |byte: u8| is_edge(&byte) || byte == b'-' || (with_dots && byte == b'.');
+    let bytes = text.as_bytes();
+    bytes.len() <= 63
+        && bytes.first().is_some_and(is_edge)
+        && bytes.last().is_some_and(is_edge)
+        && text.bytes().all(is_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: Document<'_> = Document {
+        server: "10.0.2.2:8001",
+        host: None,
+        authorization: None,
+        address: None,
+        gateway: None,
+        identity: "gateway",
+        namespace: None,
+        qps: None,
+        burst: None,
+    };
+
+    #[test]
+    fn little_has_to_be_said() {
+        let configuration = Configuration::check(&GOOD).unwrap();
+        assert_eq!(configuration.host, "10.0.2.2:8001");
+        assert_eq!(configuration.address, Address::Dhcp);
+        assert_eq!(configuration.rate, Some(Rate { qps: 20, burst: 30 }));
+    }
+
+    #[test]
+    fn a_rate_brings_its_burst_and_zero_is_no_limit() {
+        let rate =
+            |qps, burst| Configuration::check(&Document { qps, burst, ..GOOD }).unwrap().rate;
+        assert_eq!(rate(Some(4), None), Some(Rate { qps: 4, burst: 6 }));
+        assert_eq!(rate(Some(4), Some(0)), Some(Rate { qps: 4, burst: 1 }));
+        assert_eq!(rate(Some(0), None), None);
+    }
+
+    #[test]
+    fn a_static_address_has_a_prefix() {
+        let document = Document { address: Some("192.168.1.7/24"), ..GOOD };
+        let ip = Ipv4Addr::new(192, 168, 1, 7);
+        let expected = Address::Static { ip, prefix: 24, gateway: None };
+        assert_eq!(Configuration::check(&document).unwrap().address, expected);
+    }
+
+    #[test]
+    fn a_wrong_value_is_named() {
+        for (document, field) in [
+            (Document { server: "10.0.2.2", ..GOOD }, Field::Server),
+            (Document { server: "localhost:80", ..GOOD }, Field::Server),
+            (Document { host: Some(""), ..GOOD }, Field::Host),
+            (Document { authorization: Some("Bearer a\\u0041"), ..GOOD }, Field::Authorization),
+            (Document { authorization: Some("Bearer a\r\nX: y"), ..GOOD }, Field::Authorization),
+            (Document { address: Some("192.168.1.7"), ..GOOD }, Field::Address),
+            (Document { address: Some("192.168.1.7/32"), ..GOOD }, Field::Address),
+            (Document { address: Some("192.168.1/24"), ..GOOD }, Field::Address),
+            (Document { gateway: Some("192.168.1.1"), ..GOOD }, Field::Gateway),
+            (Document { identity: "", ..GOOD }, Field::Identity),
+            (Document { identity: "Gateway", ..GOOD }, Field::Identity),
+            (Document { identity: "gateway-", ..GOOD }, Field::Identity),
+            (Document { namespace: Some("a.b"), ..GOOD }, Field::Namespace),
+        ] {
+            assert_eq!(Configuration::check(&document), Err(PageError::Value(field)));
+        }
+    }
+}

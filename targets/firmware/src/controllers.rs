@@ -1,0 +1,122 @@
+//! The controllers: their memory, their connections and their tasks.
+
+use core::net::SocketAddr;
+
+use embassy_executor::{SpawnError, SpawnToken, Spawner};
+use embassy_net::Stack;
+use embassy_time::Duration as Span;
+use picokube_config::Configuration;
+use picokube_core::backoff::Policy;
+use picokube_core::manager::{Manager, Rate, Settings};
+use picokube_core::store::Kind;
+use picokube_core::time::Duration;
+use picokube_driver::runtime::{Lane, Runtime, Tank};
+use picokube_driver::{Buffers, Connection, Patience, Server};
+use static_cell::{ConstStaticCell, StaticCell};
+
+use crate::network::{self, Network};
+use crate::profile::{LANES, PROFILE, Stores, Workspace};
+
+/// Every kind that is watched.
+const KINDS: [Kind; 3] = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod];
+/// Connections at a time. A lane has one for requests and one for the sources of their bodies.
+pub(crate) const CONNECTIONS: usize = KINDS.len() + 2 * LANES;
+/// A connection's memory: the head of a response has to fit the first.
+type ConnectionBuffers = Buffers<1536, 512>;
+
+/// Starts the controllers.
+///
+/// Not inlined: what is built here on the way to its static memory must not take room on the stack
+/// of the task that starts it.
+#[inline(never)]
+pub(crate) fn start(
+    spawner: Spawner,
+    stack: Stack<'static>,
+    configuration: &Configuration<'static>,
+    seed: u64,
+) -> &'static Runtime<'static> {
+    static STORES: ConstStaticCell<Stores> = ConstStaticCell::new(Stores::new());
+    static WORKSPACE: ConstStaticCell<Workspace> = ConstStaticCell::new(Workspace::new());
+    static BUFFERS: ConstStaticCell<[ConnectionBuffers; CONNECTIONS]> =
+        ConstStaticCell::new([const { Buffers::new() }; CONNECTIONS]);
+    static TANKS: ConstStaticCell<[[u8; PROFILE.tank]; LANES]> =
+        ConstStaticCell::new([[0; PROFILE.tank]; LANES]);
+    static RUNTIME: StaticCell<Runtime<'static>> = StaticCell::new();
+
+    let network = network::sockets(stack);
+    let server = Server {
+        address: SocketAddr::V4(configuration.server),
+        host: configuration.host,
+        authorization: configuration.authorization,
+    };
+    let seed = seed as u32;
+    let manager =
+        Manager::new(STORES.take().parts(), WORKSPACE.take().desk(), settings(configuration));
+    let runtime: &Runtime<'static> = RUNTIME.init(Runtime::new(manager, seed));
+
+    let mut connections = BUFFERS.take().iter_mut().zip(1..).map(|(buffers, n)| {
+        let patience = if n <= KINDS.len() { WATCHES } else { REQUESTS };
+        // Different seeds: what has failed together must not come back all at once.
+        Connection::new(network, server, patience, buffers, seed ^ n as u32)
+    });
+    for (kind, connection) in KINDS.into_iter().zip(&mut connections) {
+        spawn(spawner, watch(runtime, kind, connection));
+    }
+    for tank in TANKS.take() {
+        if let (Some(requests), Some(sources)) = (connections.next(), connections.next()) {
+            spawn(spawner, serve(runtime, Lane { requests, sources, tank: Tank::new(tank) }));
+        }
+    }
+    runtime
+}
+
+fn spawn<S>(spawner: Spawner, task: Result<SpawnToken<S>, SpawnError>) {
+    match task {
+        Ok(task) => spawner.spawn(task),
+        Err(_) => defmt::panic!("a task was started more often than it has room"),
+    }
+}
+
+#[embassy_executor::task(pool_size = KINDS.len())]
+async fn watch(
+    runtime: &'static Runtime<'static>,
+    kind: Kind,
+    mut connection: Connection<'static, Network>,
+) {
+    match runtime.watch(kind, &mut connection).await {}
+}
+
+#[embassy_executor::task(pool_size = LANES)]
+async fn serve(runtime: &'static Runtime<'static>, mut lane: Lane<'static, Network>) {
+    match runtime.serve(&mut lane).await {}
+}
+
+fn settings(configuration: &Configuration<'static>) -> Settings {
+    Settings {
+        namespace: configuration.namespace,
+        rate: configuration.rate.map(|rate| Rate { qps: rate.qps, burst: rate.burst }),
+        ..Settings::DEFAULT
+    }
+}
+
+/// The manager decides when a watch is tried again.
+const WATCHES: Patience = Patience {
+    connect: Span::from_secs(10),
+    response: Span::from_secs(60),
+    // The manager knows sooner when a watch has been silent for too long.
+    silence: Span::from_secs(600),
+    idle: Span::from_secs(20),
+    backoff: Policy { base: Duration::ZERO, cap: Duration::ZERO, reset: Duration::ZERO },
+};
+
+const REQUESTS: Patience = Patience {
+    connect: Span::from_secs(10),
+    response: Span::from_secs(60),
+    silence: Span::from_secs(60),
+    idle: Span::from_secs(20),
+    backoff: Policy {
+        base: Duration::from_millis(50),
+        cap: Duration::from_secs(5),
+        reset: Duration::from_secs(60),
+    },
+};

@@ -1,0 +1,53 @@
+//! The network stack, and the sockets that the driver uses.
+
+use embassy_net::driver::Driver;
+use embassy_net::{Config, Ipv4Cidr, Runner, Stack, StackResources, StaticConfigV4};
+use picokube_config::{Address, Configuration};
+use picokube_driver::sockets::{SocketBuffers, Sockets};
+use static_cell::{ConstStaticCell, StaticCell};
+
+use crate::controllers::CONNECTIONS;
+
+/// DHCP has a socket of its own.
+const SOCKETS: usize = CONNECTIONS + 1;
+
+/// The driver's view of the network.
+pub(crate) type Network = Sockets<'static, CONNECTIONS>;
+
+/// A stack on an interface. The runner has to run.
+pub(crate) fn new<D: Driver>(
+    ethernet: D,
+    configuration: &Configuration<'_>,
+    seed: u64,
+) -> (Stack<'static>, Runner<'static, D>) {
+    // `ConstStaticCell`, because `StaticCell::init` builds its value on the stack first.
+    static RESOURCES: ConstStaticCell<StackResources<SOCKETS>> =
+        ConstStaticCell::new(StackResources::new());
+    let config = match configuration.address {
+        Address::Dhcp => Config::dhcpv4(Default::default()),
+        Address::Static { ip, prefix, gateway } => Config::ipv4_static(StaticConfigV4 {
+            address: Ipv4Cidr::new(ip, prefix),
+            gateway,
+            dns_servers: Default::default(),
+        }),
+    };
+    embassy_net::new(ethernet, config, RESOURCES.take(), seed)
+}
+
+/// Waits for an address, however long that takes.
+pub(crate) async fn up(stack: Stack<'static>) {
+    stack.wait_link_up().await;
+    defmt::info!("link up");
+    stack.wait_config_up().await;
+    if let Some(config) = stack.config_v4() {
+        defmt::info!("address {}, gateway {}", config.address, config.gateway);
+    }
+}
+
+/// The sockets of all connections to the API server.
+pub(crate) fn sockets(stack: Stack<'static>) -> &'static Network {
+    static BUFFERS: ConstStaticCell<SocketBuffers<CONNECTIONS, 2048, 512>> =
+        ConstStaticCell::new(SocketBuffers::new());
+    static NETWORK: StaticCell<Network> = StaticCell::new();
+    NETWORK.init(Sockets::new(stack, BUFFERS.take()))
+}

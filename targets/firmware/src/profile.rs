@@ -1,0 +1,87 @@
+//! How large a firmware is: its capacities, fixed when it is built.
+//!
+//! `PICOKUBE_PROFILE` in the environment of the build chooses; `cargo xtask firmware build
+//! --profile` sets it.
+
+use picokube_core::{manager, resources};
+
+/// The capacities of a firmware.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    /// What `PICOKUBE_PROFILE` calls it.
+    pub name: &'static str,
+    /// Pods that are cached.
+    pub pods: usize,
+    /// ReplicaSets that are cached.
+    pub replica_sets: usize,
+    /// Deployments that are cached.
+    pub deployments: usize,
+    /// Keys of each controller that are processed at once.
+    pub workers: usize,
+    /// Events that wait to be written, and that are remembered to be counted.
+    pub events: usize,
+    /// Bodies up to this size are kept for the next pod of the same ReplicaSet.
+    pub tank: usize,
+}
+
+impl Profile {
+    /// For chips with 128 KiB of RAM: 64 KiB of stores.
+    pub const TINY: Self = Self {
+        name: "tiny",
+        pods: 256,
+        replica_sets: 64,
+        deployments: 32,
+        workers: 2,
+        events: 16,
+        tank: 2048,
+    };
+    /// For chips with 256 KiB of RAM.
+    pub const REFERENCE: Self = Self {
+        name: "reference",
+        pods: 512,
+        replica_sets: 128,
+        deployments: 64,
+        workers: 2,
+        events: 16,
+        tank: 4096,
+    };
+    /// For chips with 512 KiB of RAM.
+    pub const LARGE: Self = Self {
+        name: "large",
+        pods: 2000,
+        replica_sets: 256,
+        deployments: 128,
+        workers: 4,
+        events: 64,
+        tank: 8192,
+    };
+}
+
+/// The profile of this build.
+pub const PROFILE: Profile = match option_env!("PICOKUBE_PROFILE") {
+    None => Profile::REFERENCE,
+    Some(name) => match name.as_bytes() {
+        b"tiny" => Profile::TINY,
+        b"reference" => Profile::REFERENCE,
+        b"large" => Profile::LARGE,
+        _ => panic!("PICOKUBE_PROFILE is neither tiny, reference nor large"),
+    },
+};
+
+/// Requests that may be under way at once. Each has two connections: one for the request and one
+/// for the source of its body. A second one would bring nothing at 20 requests a second.
+pub(crate) const LANES: usize = 1;
+
+/// The stores of the controllers.
+pub(crate) type Stores = resources! {
+    pods: PROFILE.pods,
+    replica_sets: PROFILE.replica_sets,
+    deployments: PROFILE.deployments,
+};
+
+/// The memory of work in progress.
+pub(crate) type Workspace =
+    manager::Workspace<LANES, LANES, { PROFILE.workers }, { PROFILE.events }>;
+
+/// What `tiny` promises.
+const _: () = assert!(PROFILE.pods != Profile::TINY.pods || size_of::<Stores>() <= 64 * 1024);

@@ -1,0 +1,20 @@
+//! Arm's MPS2 AN386: a Cortex-M4F with a LAN9118 Ethernet controller.
+//!
+//! QEMU emulates the board, so its image is the one that every change is tried on. All that is not
+//! about the board is in `picokube-firmware` and `picokube-driver`.
+#![no_std]
+
+pub mod board;
+pub mod executor;
+pub mod lan9118;
+pub mod time_driver;
+
+use defmt_semihosting as _; // the global logger
+
+defmt::timestamp!("{=u64:tus}", embassy_time::Instant::now().as_micros());
+
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    defmt::error!("{}", defmt::Display2Format(info));
+    board::exit(false)
+}
