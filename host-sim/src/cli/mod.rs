@@ -126,6 +126,10 @@ struct RunOptions {
     /// Private key for --client-certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "client_certificate")]
     client_key: Option<PathBuf>,
+    /// Where a pod finds token and authority of its service account
+    #[arg(long, value_name = "DIR")]
+    #[arg(default_value = "/var/run/secrets/kubernetes.io/serviceaccount")]
+    service_account_dir: PathBuf,
     /// Look at this namespace only [default: all]
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
@@ -152,6 +156,10 @@ struct ControllerOptions {
     /// Requests at once of each controller
     #[arg(long, default_value_t = 30, value_name = "N")]
     kube_api_burst: u32,
+    /// Serve /metrics, /healthz, /livez and /readyz of the controllers here [default: nowhere; in
+    /// `up`, /metrics of the API server has the metrics anyway]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics_bind_address: Option<SocketAddr>,
     /// How many objects the controllers can hold
     #[arg(long, value_enum, default_value_t = Capacity::Host, value_name = "SIZE")]
     capacity: Capacity,

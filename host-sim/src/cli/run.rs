@@ -1,9 +1,12 @@
 //! `picokube run`, and what it shares with `picokube up`.
 
+use std::net::SocketAddr;
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 use picokube_core::manager::{Enabled, Rate, Settings};
 
-use crate::controllers::{self, Credentials, Endpoint, Material};
+use crate::controllers::{self, Controllers, Credentials, Endpoint, Material};
 
 use super::up::interrupted;
 use super::{ControllerOptions, RunOptions};
@@ -18,19 +21,37 @@ pub(super) async fn run(options: RunOptions) -> Result<()> {
     // The settings live as long as the process, as on a microcontroller.
     settings.namespace = options.namespace.map(|name| &*name.leak());
     settings.label_selector = options.selector.map(|selector| &*selector.leak());
+    endpoint.check(settings.namespace).await?;
     println!("controllers run against {}", endpoint.host);
     let capacity = options.controllers.capacity;
-    controllers::start(controllers::Options { endpoint, capacity, settings })?;
+    let address = options.controllers.metrics_bind_address;
+    let controllers = controllers::start(controllers::Options { endpoint, capacity, settings })?;
+    serve(&controllers, address).await?;
     interrupted().await
+}
+
+/// Serves metrics and health, if that is wanted.
+pub(super) async fn serve(controllers: &Controllers, address: Option<SocketAddr>) -> Result<()> {
+    if let Some(address) = address {
+        let address = controllers.serve(address).await?;
+        println!("metrics and health on http://{address}");
+    }
+    Ok(())
 }
 
 fn endpoint(options: &RunOptions) -> Result<Endpoint> {
     if let Some(path) = &options.kubeconfig {
         return Endpoint::from_kubeconfig(path, options.context.as_deref());
     }
-    let Some(server) = &options.server else { return Endpoint::in_cluster() };
-    let token = options.token_file.as_deref().map(std::fs::read_to_string).transpose();
-    let token = token.context("cannot read --token-file")?;
+    let Some(server) = &options.server else {
+        let variable = |name: &str| std::env::var(name).ok();
+        return Endpoint::in_cluster(variable, &options.service_account_dir);
+    };
+    let read = |path: &Path| {
+        std::fs::read_to_string(path)
+            .with_context(|| format!("--token-file: cannot read {}", path.display()))
+    };
+    let token = options.token_file.as_deref().map(read).transpose()?;
     let file = |path: &Option<std::path::PathBuf>| path.clone().map(Material::File);
     let credentials = Credentials {
         authority: file(&options.certificate_authority),

@@ -15,7 +15,7 @@ use crate::http::tls::{self, Certificates};
 use crate::http::{Access, Cluster, Limits, kubeconfig, serve};
 use crate::store::HistoryLimits;
 
-use super::run::settings;
+use super::run::{serve as serve_health, settings};
 use super::{ServeOptions, UpOptions, screen};
 
 /// On one machine there is nobody to spare.
@@ -37,8 +37,11 @@ pub(super) async fn up(options: UpOptions) -> Result<()> {
         let settings = settings(&options.controllers, UNLIMITED)?;
         let endpoint = running.endpoint()?;
         let capacity = options.controllers.capacity;
-        controllers::start(controllers::Options { endpoint, capacity, settings })?;
+        let options_of_run = controllers::Options { endpoint, capacity, settings };
+        let controllers = controllers::start(options_of_run)?;
+        running.cluster.shared().also_show_metrics_of(controllers.metrics_source());
         println!("controllers: Deployment and ReplicaSet, over HTTP like any client");
+        serve_health(&controllers, options.controllers.metrics_bind_address).await?;
     }
     running.until_interrupted().await
 }

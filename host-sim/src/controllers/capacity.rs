@@ -8,7 +8,7 @@ use static_cell::ConstStaticCell;
 /// A size of the controllers' memory, fixed at build time as on a microcontroller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Capacity {
-    /// 64 pods, 16 ReplicaSets, 8 Deployments
+    /// 50 pods, 16 ReplicaSets, 8 Deployments: to see what happens when they are full
     Tiny,
     /// 512 pods, 128 ReplicaSets, 64 Deployments: what the reference firmware has
     Reference,
@@ -19,7 +19,7 @@ pub enum Capacity {
 impl Capacity {
     /// The memory of this size; `None` if it is in use.
     pub(super) fn take(self) -> Option<Parts<'static>> {
-        type Tiny = resources! { pods: 64, replica_sets: 16, deployments: 8 };
+        type Tiny = resources! { pods: 50, replica_sets: 16, deployments: 8 };
         type Reference = resources! { pods: 512, replica_sets: 128, deployments: 64 };
         type Host = resources! { pods: 16_384, replica_sets: 4_096, deployments: 2_048 };
         static TINY: ConstStaticCell<Tiny> = ConstStaticCell::new(Tiny::new());

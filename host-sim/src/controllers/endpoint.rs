@@ -37,9 +37,6 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// Where a pod finds what it needs to talk to its cluster.
-const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-
 impl Endpoint {
     /// The server at a URL, with a token if it wants one, and certificates if it is `https`.
     pub fn new(url: &str, token: Option<&str>, credentials: &Credentials) -> Result<Self> {
@@ -71,7 +68,7 @@ impl Endpoint {
             }
             false => None,
         };
-        let authorization = token.map(|token| format!("Bearer {}", token.trim()));
+        let authorization = token.map(bearer).transpose()?;
         Ok(Self { address, host: authority.to_owned(), authorization, tls })
     }
 
@@ -81,18 +78,23 @@ impl Endpoint {
         Self::new(&server, token.as_deref(), &credentials)
     }
 
-    /// The server of the cluster in which this process is a pod.
-    pub fn in_cluster() -> Result<Self> {
+    /// The server of the cluster in which this process is a pod, by the variables of its
+    /// environment and the files of its service account.
+    pub fn in_cluster(
+        variable: impl Fn(&str) -> Option<String>,
+        service_account: &Path,
+    ) -> Result<Self> {
         let variable = |name| {
-            std::env::var(name).with_context(|| {
+            variable(name).with_context(|| {
                 format!("{name} is not set: this is no pod, so give --kubeconfig or --server")
             })
         };
         let host = variable("KUBERNETES_SERVICE_HOST")?;
         let port = variable("KUBERNETES_SERVICE_PORT")?;
         let host = if host.contains(':') { format!("[{host}]") } else { host };
-        let folder = Path::new(SERVICE_ACCOUNT);
-        let token = read(&folder.join("token"))?;
+        let folder = service_account;
+        let token = read(&folder.join("token"))
+            .context("the pod has no service account: see automountServiceAccountToken")?;
         let authority = Material::File(folder.join("ca.crt"));
         let credentials = Credentials { authority: Some(authority), ..Credentials::default() };
         Self::new(&format!("https://{host}:{port}"), Some(&token), &credentials)
@@ -120,6 +122,7 @@ impl Credentials {
         for certificate in CertificateDer::pem_slice_iter(&authority.bytes()?) {
             roots.add(certificate.context("the authority's certificate is broken")?)?;
         }
+        ensure!(!roots.is_empty(), "there is no certificate in {authority}");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
@@ -131,10 +134,19 @@ impl Credentials {
             CertificateDer::pem_slice_iter(&certificate.bytes()?)
                 .collect::<Result<_, _>>()
                 .context("the client's certificate is broken")?;
+        ensure!(!chain.is_empty(), "there is no certificate in {certificate}");
         let key = PrivateKeyDer::from_pem_slice(&key.bytes()?)
-            .context("the client's private key is broken")?;
+            .with_context(|| format!("there is no private key in {key}"))?;
         config.with_client_auth_cert(chain, key).context("certificate and key do not match")
     }
+}
+
+fn bearer(token: &str) -> Result<String> {
+    let token = token.trim();
+    ensure!(!token.is_empty(), "the token is empty");
+    let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
+    ensure!(is_plain, "the token has spaces or other characters that no token has");
+    Ok(format!("Bearer {token}"))
 }
 
 fn split_port(authority: &str, default: u16) -> Option<(&str, u16)> {
@@ -184,5 +196,39 @@ mod tests {
             Endpoint::new("http://127.0.0.1:1", Some("secret\n"), &Credentials::default()).unwrap();
         assert_eq!(endpoint.authorization.as_deref(), Some("Bearer secret"));
         assert!(!format!("{endpoint:?}").contains("secret"));
+        for bad in ["", " \n", "two words"] {
+            Endpoint::new("http://127.0.0.1:1", Some(bad), &Credentials::default()).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_pod_finds_its_cluster() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = |variables: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            let endpoint = Endpoint::in_cluster(variable, folder.path());
+            format!("{:#}", endpoint.expect_err("an error"))
+        };
+        let host = ("KUBERNETES_SERVICE_HOST", "127.0.0.1");
+        let port = ("KUBERNETES_SERVICE_PORT", "443");
+        assert!(error(&[]).contains("KUBERNETES_SERVICE_HOST is not set: this is no pod"));
+        assert!(error(&[host]).contains("KUBERNETES_SERVICE_PORT is not set"));
+        assert!(error(&[host, port]).contains("automountServiceAccountToken"));
+        std::fs::write(folder.path().join("token"), "secret\n").unwrap();
+        assert!(error(&[host, port]).contains("ca.crt"));
+        std::fs::write(folder.path().join("ca.crt"), "").unwrap();
+        assert!(error(&[host, port]).contains("there is no certificate in"));
+        let made = crate::http::tls::Certificates::generate([127, 0, 0, 1].into()).unwrap();
+        std::fs::write(folder.path().join("ca.crt"), made.authority_pem).unwrap();
+        let variable = |name: &str| {
+            let value = if name.ends_with("HOST") { "::1" } else { "6443" };
+            Some(value.to_owned())
+        };
+        let endpoint = Endpoint::in_cluster(variable, folder.path()).unwrap();
+        assert_eq!(endpoint.host, "[::1]:6443");
+        assert_eq!(endpoint.authorization.as_deref(), Some("Bearer secret"));
     }
 }

@@ -1,5 +1,6 @@
 //! Reading kubeconfig files, as far as a client needs it.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -26,6 +27,17 @@ pub enum Material {
     Base64(String),
     /// PEM.
     Pem(String),
+}
+
+/// Where it is; never what it is.
+impl fmt::Display for Material {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Base64(_) => f.write_str("the kubeconfig"),
+            Self::Pem(_) => f.write_str("the text given"),
+        }
+    }
 }
 
 impl Material {

@@ -5,10 +5,16 @@
 
 mod capacity;
 mod endpoint;
+mod health;
 mod kubeconfig;
 mod network;
+mod preflight;
+mod trouble;
 
+use std::fmt::Write;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use anyhow::{Context, Result};
@@ -23,11 +29,13 @@ use picokube_driver::{Buffers, Connection, Patience, Server};
 
 pub use capacity::Capacity;
 pub use endpoint::{Credentials, Endpoint};
+pub use health::{Controllers, Health};
 pub use kubeconfig::Material;
 
 use crate::random::Random;
 use futures_util::future::join_all;
-use network::Network;
+use network::{Network, Traffic};
+use tokio::sync::{mpsc, oneshot};
 
 /// What the controllers are started with.
 #[derive(Debug)]
@@ -56,19 +64,29 @@ const TANK: usize = 64 * 1024;
 /// Starts the controllers. They run until the process ends.
 ///
 /// Each [`Capacity`] exists once in a process: its memory is static, as on a microcontroller.
-pub fn start(options: Options) -> Result<()> {
+pub fn start(options: Options) -> Result<Controllers> {
     let Options { endpoint, capacity, settings } = options;
     let parts = capacity.take().context("controllers of this capacity run already")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (metrics, metrics_wanted) = mpsc::channel(1);
+    let (health, health_wanted) = mpsc::channel(1);
+    let questions = Questions { metrics: metrics_wanted, health: health_wanted };
     thread::Builder::new()
         .name("controllers".to_owned())
-        .spawn(move || runtime.block_on(run(&endpoint, settings, parts)))
+        .spawn(move || runtime.block_on(run(&endpoint, settings, parts, questions)))
         .context("cannot start a thread for the controllers")?;
-    Ok(())
+    Ok(Controllers { metrics, health })
 }
 
-async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>) {
-    let network = Network::new(endpoint);
+/// What others want to know of the controllers.
+struct Questions {
+    metrics: mpsc::Receiver<oneshot::Sender<String>>,
+    health: mpsc::Receiver<oneshot::Sender<Health>>,
+}
+
+async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, questions: Questions) {
+    let traffic = Arc::new(Traffic::default());
+    let network = Network::new(endpoint, Arc::clone(&traffic));
     let server = Server {
         address: endpoint.address,
         host: &endpoint.host,
@@ -95,8 +113,59 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>) {
             tasks.push(Box::pin(async move { match runtime.serve(&mut lane).await {} }));
         }
     }
+    tasks.push(Box::pin(answer(questions, runtime, settings, &traffic)));
     // None of them ever ends.
     join_all(tasks).await;
+}
+
+/// Answers questions as long as somebody may ask.
+async fn answer(
+    mut questions: Questions,
+    runtime: &Runtime<'_>,
+    settings: Settings,
+    traffic: &Traffic,
+) {
+    loop {
+        // Who has asked may have gone.
+        let _ = tokio::select! {
+            Some(asked) = questions.metrics.recv() => {
+                asked.send(metrics(runtime, traffic)).map_err(|_| ())
+            }
+            Some(asked) = questions.health.recv() => {
+                asked.send(runtime.inspect(|manager| health(manager, settings))).map_err(|_| ())
+            }
+            else => return,
+        };
+    }
+}
+
+fn metrics(runtime: &Runtime<'_>, traffic: &Traffic) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = runtime.inspect(|manager| manager.write_metrics(&mut text));
+    for (name, help, value) in [
+        ("picokube_connections_opened_total", "Connections to the server.", &traffic.connections),
+        ("picokube_network_sent_bytes_total", "Bytes sent to the server.", &traffic.sent),
+        ("picokube_network_received_bytes_total", "Bytes from the server.", &traffic.received),
+    ] {
+        let value = value.load(Ordering::Relaxed);
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}");
+    }
+    text
+}
+
+fn health(manager: &Manager<'_>, settings: Settings) -> Health {
+    let cache = manager.cache();
+    let sets = cache.replica_sets.iter();
+    let deployments = cache.deployments.iter();
+    Health {
+        settings,
+        started: manager.has_started(),
+        blind_replica_sets: sets.filter(|(slot, _)| cache.is_blind(Kind::Pod, *slot)).count(),
+        blind_deployments: deployments
+            .filter(|(slot, _)| cache.is_blind(Kind::ReplicaSet, *slot))
+            .count(),
+    }
 }
 
 /// The manager decides when a watch is tried again.

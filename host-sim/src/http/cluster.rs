@@ -1,10 +1,11 @@
 //! A running server: shared between connections, kept on disk, stepping on its own.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::disk::Disk;
 use crate::nodes::Nodes;
@@ -16,7 +17,7 @@ use crate::server::response::Response;
 use crate::store::HistoryLimits;
 use crate::time::Timestamp;
 
-use super::metrics::Metrics;
+use super::metrics::{Metrics, Subject};
 
 /// The server behind its lock, and the revision that may be told to the outside.
 #[derive(Debug)]
@@ -32,7 +33,12 @@ pub struct SharedServer {
     on_disk: bool,
     /// Counters for /metrics.
     pub(super) metrics: Metrics,
+    /// Who else has metrics to show there.
+    more_metrics: OnceLock<MetricsSource>,
 }
+
+/// Where to ask for metrics in Prometheus' text format.
+pub type MetricsSource = mpsc::Sender<oneshot::Sender<String>>;
 
 #[derive(Debug, Default)]
 struct Saving {
@@ -67,6 +73,7 @@ impl Cluster {
             unsaved_flag: std::sync::Mutex::default(),
             work: Notify::new(),
             metrics: Metrics::default(),
+            more_metrics: OnceLock::new(),
         });
         if let Some(disk) = disk {
             let saver = shared.clone();
@@ -150,6 +157,26 @@ impl SharedServer {
         let mut durable = self.durable.subscribe();
         // The sender lives as long as `self`.
         let _ = durable.wait_for(|durable| *durable >= revision).await;
+    }
+
+    /// From now on /metrics shows what `source` has to say, too. Only the first source counts.
+    pub fn also_show_metrics_of(&self, source: MetricsSource) {
+        let _ = self.more_metrics.set(source);
+    }
+
+    /// What the other source of metrics says; nothing if it does not answer.
+    pub(super) async fn more_metrics(&self) -> String {
+        let Some(source) = self.more_metrics.get() else { return String::new() };
+        let (sender, receiver) = oneshot::channel();
+        match source.send(sender).await {
+            Ok(()) => receiver.await.unwrap_or_default(),
+            Err(_) => String::new(),
+        }
+    }
+
+    /// How often each request that came over a connection was answered with each HTTP status.
+    pub fn request_counts(&self) -> BTreeMap<(Subject, u16), u64> {
+        self.metrics.requests()
     }
 
     /// How many watches are open.

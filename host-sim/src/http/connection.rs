@@ -25,6 +25,7 @@ use crate::server::response::{Body, Response};
 use super::access::Access;
 use super::body::{ResponseBody, WatchBody};
 use super::cluster::SharedServer;
+use super::metrics::Subject;
 use super::stall::StallGuard;
 
 /// What one client, or all together, may take.
@@ -144,9 +145,9 @@ async fn answer(
     request: hyper::Request<Incoming>,
 ) -> Result<hyper::Response<ResponseBody>, Infallible> {
     let head = request.method() == hyper::Method::HEAD;
-    let verb = verb_of(request.method());
+    let subject = Subject::of(request.method(), request.uri());
     let response = answer_fully(&shell, request).await;
-    shell.shared.metrics.answered(verb, response.status);
+    shell.shared.metrics.answered(subject, response.status);
     Ok(to_http(&shell, response, head))
 }
 
@@ -161,7 +162,8 @@ async fn answer_fully(shell: &Shell, request: hyper::Request<Incoming>) -> Respo
     let (method, uri) = (request.method().clone(), request.uri().clone());
     let is_get = matches!(method, hyper::Method::GET | hyper::Method::HEAD);
     if is_get && uri.path() == "/metrics" {
-        let text = shell.shared.metrics.render(&shell.shared.read());
+        let mut text = shell.shared.metrics.render(&shell.shared.read());
+        text.push_str(&shell.shared.more_metrics().await);
         return Response::text(200, text);
     }
     let mut parsed = Request {
@@ -236,16 +238,4 @@ fn to_http(shell: &Shell, response: Response, head: bool) -> hyper::Response<Res
 fn all_values(request: &hyper::Request<Incoming>, name: HeaderName) -> String {
     let values = request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok());
     values.collect::<Vec<_>>().join(",")
-}
-
-fn verb_of(method: &hyper::Method) -> &'static str {
-    match *method {
-        hyper::Method::GET => "GET",
-        hyper::Method::HEAD => "HEAD",
-        hyper::Method::POST => "POST",
-        hyper::Method::PUT => "PUT",
-        hyper::Method::PATCH => "PATCH",
-        hyper::Method::DELETE => "DELETE",
-        _ => "OTHER",
-    }
 }

@@ -13,5 +13,6 @@ mod stall;
 pub mod tls;
 
 pub use access::Access;
-pub use cluster::{Cluster, SharedServer};
+pub use cluster::{Cluster, MetricsSource, SharedServer};
 pub use connection::{Limits, serve};
+pub use metrics::Subject;
