@@ -12,13 +12,21 @@ pub struct SlowStart {
     /// Asked for and not yet answered.
     open: u16,
     failed: bool,
+    succeeded: bool,
 }
 
 impl SlowStart {
     /// A run that creates so many.
     pub const fn new(count: u16) -> Self {
         let first = if count > 0 { 1 } else { 0 };
-        Self { remaining: count - first, batch: first, waiting: first, open: 0, failed: false }
+        Self {
+            remaining: count - first,
+            batch: first,
+            waiting: first,
+            open: 0,
+            failed: false,
+            succeeded: false,
+        }
     }
 
     /// Whether another creation may begin now.
@@ -40,11 +48,17 @@ impl SlowStart {
     pub fn end(&mut self, success: bool) {
         self.open = self.open.saturating_sub(1);
         self.failed |= !success;
+        self.succeeded |= success;
         if self.open == 0 && self.waiting == 0 && !self.failed {
             self.batch = self.batch.saturating_mul(2).min(self.remaining);
             self.remaining -= self.batch;
             self.waiting = self.batch;
         }
+    }
+
+    /// Whether a first creation has gone well and none has failed.
+    pub const fn goes_well(&self) -> bool {
+        self.succeeded && !self.failed
     }
 
     /// Whether nothing is left to begin or to wait for.

@@ -92,7 +92,7 @@ pub enum Warning {
 pub enum End {
     /// Nothing, until something happens.
     Done,
-    /// The key is looked at again at once: there is more to do.
+    /// The key is looked at again once its ReplicaSets have got on: there is more to do.
     Again,
     /// The key is looked at again after a while.
     After(Duration),

@@ -15,9 +15,8 @@ use super::plan::{End, StatusWrite, Step, Warning};
 use super::view::{Counts, Facts, SETS, Set, View};
 use super::worker::{Outcome, Phase, Want, Worker};
 
-/// How long Kubernetes backs off after a conflict of its own making: time for the ReplicaSet
-/// controller to get on.
-const CONFLICT: Duration = Duration::from_millis(5);
+/// The longest that a sync waits for its ReplicaSets before it is done again.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Failures in a row after which a key is left alone until something happens to it.
 const RETRIES: u16 = 15;
@@ -58,6 +57,13 @@ impl Worker {
                 Phase::Ending => {
                     self.end(context, key);
                     return None;
+                }
+                Phase::Waiting if !is_there => self.phase = Phase::Ending,
+                Phase::Waiting => {
+                    if context.now < self.until && !context.sets_have_got_on(key) {
+                        return None;
+                    }
+                    self.begin(key, self.uid);
                 }
             }
         }
@@ -192,7 +198,12 @@ impl Worker {
                 }
                 queue.forget(key);
                 match self.plan.end {
-                    End::Again => return queue.done_until(key, CONFLICT, now),
+                    End::Again => {
+                        self.key = Some(key);
+                        self.phase = Phase::Waiting;
+                        self.until = now + PATIENCE;
+                        return;
+                    }
                     End::After(wait) => queue.add_after(key, wait, now),
                     End::Done | End::RateLimited => {}
                 }
@@ -261,6 +272,30 @@ impl Facts {
 }
 
 impl Context<'_, '_> {
+    /// Whether the ReplicaSet controller has got on with what a sync has left it. Kubernetes
+    /// gives it that time by a conflict of its own making, with a back-off: the recordings show
+    /// the first pod of a new ReplicaSet before the next status of the Deployment, and if old
+    /// ReplicaSets were scaled, also all that the new one has to say.
+    fn sets_have_got_on(&self, key: Slot) -> bool {
+        let Some(d) = self.cache.deployments.get(key) else { return true };
+        let template = d.record.template();
+        let is_unheard = |set: &ReplicaSet| {
+            set.observed_generation() != 0 && set.generation() > set.observed_generation()
+        };
+        let sets = || self.cache.replica_sets_of(key);
+        let scaled = sets().any(|(_, set)| is_unheard(&set.record));
+        sets().all(|(slot, set)| {
+            let wanted = self.replica_set_queue.is_wanted(slot);
+            let worker = self.replica_set_workers.iter().find(|worker| worker.key == Some(slot));
+            let is_new = set.record.template() == template;
+            match worker {
+                None => !wanted,
+                Some(_) if scaled && is_new => false,
+                Some(worker) => worker.has_got_on(),
+            }
+        })
+    }
+
     /// Takes the facts about a Deployment and its claimed ReplicaSets.
     fn fill_view(&mut self, key: Slot) {
         let Self { cache, view, settings, .. } = self;

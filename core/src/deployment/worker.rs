@@ -4,6 +4,7 @@ use heapless::String;
 
 use crate::limits;
 use crate::link::Slot;
+use crate::time::Instant;
 use crate::wire::Uid;
 
 use super::plan::Plan;
@@ -28,6 +29,8 @@ pub struct Worker {
     pub(crate) has_deadline: bool,
     pub(crate) error: String<{ limits::MESSAGE }>,
     pub(crate) outcome: Outcome,
+    /// When to go on from [`Phase::Waiting`] at the latest.
+    pub(crate) until: Instant,
 }
 
 /// Where a sync stands.
@@ -37,6 +40,8 @@ pub(crate) enum Phase {
     Claim,
     Steps,
     Ending,
+    /// Over, and to be done again once the ReplicaSets have got on.
+    Waiting,
 }
 
 /// How a sync ends.
@@ -78,6 +83,7 @@ impl Worker {
         has_deadline: false,
         error: String::new(),
         outcome: Outcome::Good,
+        until: Instant::ZERO,
     };
 
     pub(crate) fn begin(&mut self, key: Slot, uid: Uid) {
@@ -90,6 +96,11 @@ impl Worker {
         self.open = false;
         self.error.clear();
         self.outcome = Outcome::Good;
+    }
+
+    /// When a sync that waits for its ReplicaSets is done again at the latest.
+    pub(crate) fn waits_until(&self) -> Option<Instant> {
+        (self.phase == Phase::Waiting).then_some(self.until)
     }
 
     /// The sync ends here.

@@ -174,6 +174,7 @@ impl Manager<'_> {
         let mut context = Context {
             cache: &mut parts.cache,
             replica_set_queue: parts.replica_set_queue,
+            replica_set_workers: &[],
             deployment_queue: parts.deployment_queue,
             expectations: parts.expectations,
             ranking: parts.ranking,

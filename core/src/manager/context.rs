@@ -5,7 +5,7 @@ use crate::event::{Message, Recorder, Subject};
 use crate::expect::Expectations;
 use crate::link::Slot;
 use crate::queue::Queue;
-use crate::replicaset::Ranked;
+use crate::replicaset::{self, Ranked};
 use crate::store::{Cache, Entry, Kind};
 use crate::text::{Name, Text};
 use crate::time::{Duration, Instant, Timestamp};
@@ -16,6 +16,8 @@ use super::settings::Settings;
 pub(crate) struct Context<'c, 'a> {
     pub(crate) cache: &'c mut Cache<'a>,
     pub(crate) replica_set_queue: &'c mut Queue,
+    /// What the ReplicaSet controller is at, for those who wait for it.
+    pub(crate) replica_set_workers: &'c [replicaset::Worker],
     pub(crate) deployment_queue: &'c mut Queue,
     pub(crate) expectations: &'c mut Expectations,
     pub(crate) ranking: &'c mut [Ranked],

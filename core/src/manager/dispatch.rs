@@ -75,6 +75,7 @@ impl Manager<'_> {
         consider(self.parts.deployment_queue.poll_at());
         consider(self.desk.recorder.poll_at());
         consider(self.blocked_until);
+        self.desk.deployment_workers.iter().for_each(|worker| consider(worker.waits_until()));
         self.lane_states().for_each(|lane| consider(lane.resend_at));
         next
     }
@@ -136,7 +137,7 @@ impl Manager<'_> {
     /// What a Deployment's worker wants to send, after it was given a key if it had none.
     fn deployment_wants(&mut self, index: usize, now: Instant) -> Option<Job> {
         loop {
-            let (mut context, _, workers) = self.split(now)?;
+            let (mut context, workers) = self.deployment_syncs(now)?;
             let worker = workers.get_mut(index)?;
             if worker.key.is_none() {
                 let Next::Key(key) = context.deployment_queue.get() else { return None };
@@ -200,7 +201,7 @@ impl Manager<'_> {
 
     fn replica_set_wants(&mut self, index: usize, now: Instant) -> Option<(Job, replicaset::Want)> {
         loop {
-            let (mut context, workers, _) = self.split(now)?;
+            let (mut context, workers) = self.replica_set_syncs(now)?;
             let worker = workers.get_mut(index)?;
             if worker.key.is_none() {
                 let Next::Key(key) = context.replica_set_queue.get() else { return None };

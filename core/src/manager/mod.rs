@@ -44,7 +44,8 @@ use crate::watch::{self, Feed, Resource, Watch};
 use rate::Bucket;
 use router::Router;
 
-type Split<'m, 'a> = (Context<'m, 'a>, &'m mut [replicaset::Worker], &'m mut [deployment::Worker]);
+/// What syncs of a controller work with, and its workers.
+type Split<'m, 'a, W> = (Context<'m, 'a>, &'m mut [W]);
 
 /// The controllers, their cache and their requests.
 pub struct Manager<'a> {
@@ -186,13 +187,26 @@ impl<'a> Manager<'a> {
         &self.metrics
     }
 
-    /// What syncs work with, and the workers.
-    fn split(&mut self, now: Instant) -> Option<Split<'_, 'a>> {
+    fn replica_set_syncs(&mut self, now: Instant) -> Option<Split<'_, 'a, replicaset::Worker>> {
+        let (context, replica_set_workers, _) = self.split(now)?;
+        Some((context, replica_set_workers))
+    }
+
+    fn deployment_syncs(&mut self, now: Instant) -> Option<Split<'_, 'a, deployment::Worker>> {
+        let (context, replica_set_workers, workers) = self.split(now)?;
+        Some((Context { replica_set_workers, ..context }, workers))
+    }
+
+    fn split(
+        &mut self,
+        now: Instant,
+    ) -> Option<(Context<'_, 'a>, &mut [replicaset::Worker], &mut [deployment::Worker])> {
         let wall = self.wall.at(now)?;
         let Self { parts, desk, settings, .. } = self;
         let context = Context {
             cache: &mut parts.cache,
             replica_set_queue: parts.replica_set_queue,
+            replica_set_workers: &[],
             deployment_queue: parts.deployment_queue,
             expectations: parts.expectations,
             ranking: parts.ranking,

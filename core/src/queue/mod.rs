@@ -199,16 +199,6 @@ impl Queue {
         }
     }
 
-    /// As [`done`](Self::done), but the key waits again in any case, and not before `delay` has
-    /// passed, unless it is added anew.
-    pub fn done_until(&mut self, key: Slot, delay: Duration, now: Instant) {
-        if let Some(item) = self.items.get_mut(key.index()) {
-            item.dirty = false;
-        }
-        self.done(key);
-        self.add_after(key, delay, now);
-    }
-
     /// Removes every trace of a key whose object is gone, so that its slot can be reused.
     ///
     /// Kubernetes processes such a key once more to find that there is nothing to do. Returns
@@ -246,6 +236,11 @@ impl Queue {
     /// Keys that wait (`workqueue_depth`).
     pub fn depth(&self) -> usize {
         usize::from(self.len)
+    }
+
+    /// Whether a key is to be processed, now or when its present run has ended.
+    pub fn is_wanted(&self, key: Slot) -> bool {
+        self.items.get(key.index()).is_some_and(|item| item.dirty)
     }
 
     /// What the queue has counted.

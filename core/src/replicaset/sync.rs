@@ -14,16 +14,19 @@ use super::manage::{Manage, manage};
 use super::status::{Count, FAILED_CREATE, FAILED_DELETE, FailureWrite, Stored, needs_write};
 use super::worker::{Outcome, Phase, Want, Worker};
 
-/// A pod and how many of its kind share its node, while pods are ranked.
+/// A pod while pods are ranked.
 #[derive(Clone, Copy, Debug)]
 pub struct Ranked {
     pod: Option<Slot>,
+    /// How many of its kind share its node.
     colocated: u16,
+    /// Its place among the owner's pods, the newest first.
+    place: u16,
 }
 
 impl Ranked {
     /// No pod.
-    pub const NONE: Self = Self { pod: None, colocated: 0 };
+    pub const NONE: Self = Self { pod: None, colocated: 0, place: 0 };
 }
 
 /// How long to wait for the watch after a creation of which nobody knows whether it succeeded.
@@ -224,7 +227,7 @@ impl Context<'_, '_> {
             let claimed =
                 pod.record.is_active() && selector.matches(self.cache.texts, pod.record.labels);
             if claimed && let Some(place) = self.ranking.get_mut(len) {
-                *place = Ranked { pod: Some(slot), colocated: 0 };
+                *place = Ranked { pod: Some(slot), colocated: 0, place: len as u16 };
                 len += 1;
             }
         }
@@ -236,7 +239,8 @@ impl Context<'_, '_> {
             }
             let wall = self.wall;
             heap_sort(claimed, |a, b| match (self.rank(a), self.rank(b)) {
-                (Some(a), Some(b)) => deletion_order(&a, &b, wall),
+                // Of equals, the recordings show the one that was seen first to go.
+                (Some(x), Some(y)) => deletion_order(&x, &y, wall).then(b.place.cmp(&a.place)),
                 _ => core::cmp::Ordering::Equal,
             });
         }

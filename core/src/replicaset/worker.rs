@@ -110,6 +110,17 @@ impl Worker {
         self.status_tries = 0;
     }
 
+    /// Whether pods have begun to come, or all that are too many have been sent away. If a
+    /// creation has failed, the end of the sync tells.
+    pub(crate) fn has_got_on(&self) -> bool {
+        match self.phase {
+            Phase::Idle => true,
+            Phase::Claim | Phase::Delete => false,
+            Phase::Create => self.creations.goes_well(),
+            Phase::Status | Phase::Ending => self.outcome == Outcome::Good,
+        }
+    }
+
     /// Something failed: the sync ends with this error, the first one that came.
     pub(crate) fn fail(&mut self, outcome: Outcome, error: &str) {
         if self.error.is_empty() {
