@@ -12,10 +12,18 @@ use crate::time::Timestamp;
 use super::super::Server;
 use super::super::delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
 
+/// How long the collector takes from one write about an owner to the next. Kubernetes' collector
+/// follows watches, as the owner's controller does, which has its say in between: the last
+/// statuses of an object are written while it is being deleted.
+const TURN_MILLIS: i64 = 20;
+
 /// Objects whose ownership has to be looked at, each once, in the order they came up.
 #[derive(Debug, Default)]
 pub(super) struct Garbage {
     queue: VecDeque<Item>,
+    /// Turns of owners, and when they are due.
+    turns: VecDeque<(Timestamp, Item)>,
+    /// All that is in one of the two.
     queued: BTreeSet<Item>,
 }
 
@@ -28,6 +36,8 @@ pub(super) enum Item {
     Owner { namespace: Box<str>, api_version: Box<str>, kind: Box<str>, name: Box<str> },
     /// The dependents of an object that is gone.
     DependentsOf(Box<str>),
+    /// An owner that can let go of dependents, or go itself.
+    Turn(ResourceId, Arc<str>),
 }
 
 /// What an owner reference is worth.
@@ -69,10 +79,18 @@ impl Garbage {
         }
     }
 
-    pub(super) fn next(&mut self) -> Option<Item> {
-        let item = self.queue.pop_front()?;
+    pub(super) fn next(&mut self, now: Timestamp) -> Option<Item> {
+        let item = match self.turn_at() {
+            Some(at) if at <= now => self.turns.pop_front().map(|(_, item)| item),
+            _ => self.queue.pop_front(),
+        }?;
         self.queued.remove(&item);
         Some(item)
+    }
+
+    /// When the next turn of an owner is due.
+    pub(super) fn turn_at(&self) -> Option<Timestamp> {
+        self.turns.front().map(|(at, _)| *at)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -82,6 +100,13 @@ impl Garbage {
     pub(super) fn push(&mut self, item: Item) {
         if self.queued.insert(item.clone()) {
             self.queue.push_back(item);
+        }
+    }
+
+    fn take_turn_later(&mut self, now: Timestamp, id: ResourceId, key: &Arc<str>) {
+        let turn = Item::Turn(id, key.clone());
+        if self.queued.insert(turn.clone()) {
+            self.turns.push_back((now.plus_millis(TURN_MILLIS), turn));
         }
     }
 }
@@ -119,17 +144,32 @@ impl Server {
                 }
                 return;
             }
+            Item::Turn(id, key) => {
+                if let Some(entry) = self.store.get(id, &key).cloned() {
+                    self.take_turn(now, id, &entry);
+                }
+                return;
+            }
         };
         let Some(entry) = self.store.get(id, &key).cloned() else { return };
-        if entry.deletion.is_some() {
-            if entry.has_finalizer(ORPHAN) {
-                self.orphan_dependents(now, id, &entry);
-            } else if entry.has_finalizer(FOREGROUND) {
-                self.await_dependents(now, id, &entry);
-            }
+        if entry.deletion.is_none() {
+            return self.judge(now, id, &entry);
+        }
+        if entry.has_finalizer(ORPHAN) || entry.has_finalizer(FOREGROUND) {
+            self.housekeeping.garbage.take_turn_later(now, id, &entry.key);
+        }
+    }
+
+    /// An owner that is being deleted lets go of dependents, or goes itself.
+    fn take_turn(&mut self, now: Timestamp, id: ResourceId, owner: &Arc<Entry>) {
+        if owner.deletion.is_none() {
             return;
         }
-        self.judge(now, id, &entry);
+        if owner.has_finalizer(ORPHAN) {
+            self.orphan_dependents(now, id, owner);
+        } else if owner.has_finalizer(FOREGROUND) {
+            self.send_dependents_away(now, id, owner);
+        }
     }
 
     /// Deletes an object that has no owner left, or drops the references to those that are gone.
@@ -170,45 +210,56 @@ impl Server {
         let _ = self.delete_object(now, id, &entry.key, &options);
     }
 
-    /// An owner in foreground deletion: sends its blocking dependents away, or goes itself.
-    fn await_dependents(&mut self, now: Timestamp, id: ResourceId, owner: &Arc<Entry>) {
-        let dependents: Vec<_> =
-            self.store.dependents_of(&owner.uid).map(|(id, key)| (id, key.clone())).collect();
+    /// An owner in foreground deletion sends its dependents away, half of them in one turn. It
+    /// goes when none is left that blocks it.
+    fn send_dependents_away(&mut self, now: Timestamp, id: ResourceId, owner: &Arc<Entry>) {
         let mut blocked = false;
-        for (dependent_id, key) in dependents {
+        let mut staying = Vec::new();
+        for (dependent_id, key) in self.dependents_of(owner) {
             let Some(dependent) = self.store.get(dependent_id, &key) else { continue };
-            let blocks = dependent
-                .owners
-                .iter()
-                .any(|reference| reference.uid == owner.uid && reference.blocks_owner_deletion);
-            blocked |= blocks;
+            let reference = dependent.owners.iter().find(|reference| reference.uid == owner.uid);
+            blocked |= reference.is_some_and(|reference| reference.blocks_owner_deletion);
             if dependent.deletion.is_none() {
-                self.housekeeping.garbage.push(Item::Object(dependent_id, key));
+                staying.push((dependent_id, dependent.clone()));
             }
         }
         if !blocked {
             self.amend(now, id, owner, |object| drop_finalizer(object, FOREGROUND));
         }
+        let half = staying.len().div_ceil(2);
+        for (dependent_id, dependent) in staying.iter().take(half) {
+            self.judge(now, *dependent_id, dependent);
+        }
+        if half < staying.len() {
+            self.housekeeping.garbage.take_turn_later(now, id, &owner.key);
+        }
     }
 
-    /// An owner that leaves its dependents behind: they lose the reference, then it goes.
+    /// An owner leaves dependents behind, half of them in one turn; when all have lost the
+    /// reference, it goes.
     fn orphan_dependents(&mut self, now: Timestamp, id: ResourceId, owner: &Arc<Entry>) {
-        let dependents: Vec<_> =
-            self.store.dependents_of(&owner.uid).map(|(id, key)| (id, key.clone())).collect();
+        let dependents = self.dependents_of(owner);
+        if dependents.is_empty() {
+            self.amend(now, id, owner, |object| drop_finalizer(object, ORPHAN));
+            return;
+        }
         let gone = [owner.uid.clone()];
-        for (dependent_id, key) in dependents {
+        let half = dependents.len().div_ceil(2);
+        for (dependent_id, key) in dependents.into_iter().take(half) {
             if let Some(dependent) = self.store.get(dependent_id, &key).cloned() {
                 self.amend(now, dependent_id, &dependent, |object| drop_references(object, &gone));
             }
         }
-        self.amend(now, id, owner, |object| drop_finalizer(object, ORPHAN));
+        self.housekeeping.garbage.take_turn_later(now, id, &owner.key);
+    }
+
+    fn dependents_of(&self, owner: &Entry) -> Vec<(ResourceId, Arc<str>)> {
+        self.store.dependents_of(&owner.uid).map(|(id, key)| (id, key.clone())).collect()
     }
 
     /// Owners that wait for each other would wait for ever.
     fn unblock_cycles(&mut self, now: Timestamp, entry: &Arc<Entry>) {
-        let dependents: Vec<_> =
-            self.store.dependents_of(&entry.uid).map(|(id, key)| (id, key.clone())).collect();
-        for (id, key) in dependents {
+        for (id, key) in self.dependents_of(entry) {
             let Some(dependent) = self.store.get(id, &key).cloned() else { continue };
             if waits_for_dependents(&dependent) {
                 self.amend(now, id, &dependent, |object| {

@@ -87,7 +87,7 @@ impl Server {
             self.create_default_account(now, &namespace);
             return true;
         }
-        if let Some(item) = self.housekeeping.garbage.next() {
+        if let Some(item) = self.housekeeping.garbage.next(now) {
             self.collect(now, item);
             return true;
         }
@@ -106,7 +106,7 @@ impl Server {
         self.expire_event(now)
     }
 
-    /// Does all of the cluster's own work.
+    /// Does all of the cluster's own work that is due.
     pub fn settle(&mut self, now: Timestamp) {
         while self.step(now) {}
     }
@@ -130,7 +130,8 @@ impl Server {
         if self.has_work() {
             return Some(Timestamp::default());
         }
-        self.housekeeping.expiries.front().map(|(expiry, ..)| *expiry)
+        let expiry = self.housekeeping.expiries.front().map(|(expiry, ..)| *expiry);
+        expiry.into_iter().chain(self.housekeeping.garbage.turn_at()).min()
     }
 
     fn create_default_account(&mut self, now: Timestamp, namespace: &str) {

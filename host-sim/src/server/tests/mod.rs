@@ -43,8 +43,13 @@ impl Cluster {
         self.now = self.now.plus_seconds(seconds);
     }
 
+    /// Lets the cluster do its own work, also what is due within a second.
     pub(super) fn settle(&mut self) {
+        let end = self.now.plus_seconds(1);
         self.server.settle(self.now);
+        while let Some(at) = self.server.step_at().filter(|at| *at < end) {
+            self.server.settle(at);
+        }
     }
 
     fn send(&mut self, request: &Request) -> (u16, Value) {
