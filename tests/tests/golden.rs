@@ -10,7 +10,7 @@
 //! | `PICOKUBE_GOLDEN_JOBS` | how many scenarios are played at a time |
 //! | `PICOKUBE_GOLDEN_OUT` | a directory for what happened, in the form of recordings |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::path::Path;
 
@@ -21,6 +21,26 @@ use picokube_tests::picokube::Picokube;
 fn every_sort_of_step_goes_as_it_should_without_controllers() {
     play(&["x-"], &["--manual", "--no-controllers"]);
 }
+
+#[test]
+fn deployments_and_replica_sets_behave_as_recorded() {
+    play(&["d-", "rs-"], &["--manual"]);
+}
+
+#[test]
+fn deployments_that_count_terminating_replicas_behave_as_recorded() {
+    let gate = "DeploymentReplicaSetTerminatingReplicas=true";
+    play(&["dt-"], &["--manual", "--feature-gates", gate]);
+}
+
+/// How often a scenario is played in which nothing is wrong but a question of timing.
+const TRIES: usize = 3;
+
+/// Facets that were the same in all recorded runs although a race decides: scenario and facet.
+///
+/// `d-rollover`: whether the new ReplicaSet has reported its first two pods before it is scaled
+/// again. It has in `d-pause-resume`, where the same happens; ours always lets it report first.
+const RACES: [(&str, &str); 1] = [("d-rollover", "strict-ReplicaSet")];
 
 /// Plays the scenarios of these families that are wanted.
 fn play(families: &[&str], options: &[&str]) {
@@ -39,22 +59,40 @@ fn play(families: &[&str], options: &[&str]) {
     let out = env::var("PICOKUBE_GOLDEN_OUT").ok();
     let count = scenarios.len();
     let mut failures = BTreeMap::new();
-    golden::run_all(&server, scenarios, jobs, |name, report| match report {
-        Ok(report) => {
-            eprintln!("{report}");
+    let mut waiting = scenarios;
+    for attempt in 1..=TRIES {
+        let mut again = BTreeSet::new();
+        // Those that are played again have the machine to themselves.
+        let jobs = if attempt == 1 { jobs } else { 1 };
+        golden::run_all(&server, waiting.clone(), jobs, |name, report| {
+            let report = report.map(|mut report| {
+                RACES.iter().filter(|race| race.0 == name).for_each(|race| report.let_go(race.1));
+                report
+            });
+            let told = match &report {
+                Ok(report) => report.to_string(),
+                Err(error) => format!("{name}: {error:#}"),
+            };
+            eprintln!("{told}");
+            let Ok(report) = report else {
+                failures.insert(name.to_owned(), told);
+                return;
+            };
             if let Some(out) = &out {
                 report.save(&Path::new(out).join(name)).expect("a directory to write to");
             }
-            if !report.is_success() {
-                failures.insert(name.to_owned(), report.to_string());
+            if report.is_success() {
+                return;
             }
-        }
-        Err(error) => {
-            eprintln!("{name}: {error:#}");
-            failures.insert(name.to_owned(), format!("{name}: {error:#}"));
-        }
-    })
-    .unwrap();
+            if attempt < TRIES && report.is_question_of_timing() {
+                again.insert(name.to_owned());
+            } else {
+                failures.insert(name.to_owned(), told);
+            }
+        })
+        .unwrap();
+        waiting.retain(|scenario| again.contains(&scenario.name));
+    }
     let told: Vec<String> = failures.into_values().collect();
     assert!(told.is_empty(), "{} of {count} failed:\n{}", told.len(), told.join("\n"));
 }

@@ -18,13 +18,23 @@ pub struct Node {
     client: Client,
     recorder: Arc<Recorder>,
     namespace: String,
+    /// Times long ago are counted back from here, so that pods of the same age have the very
+    /// same age however slowly they are reported.
+    began: SystemTime,
 }
+
+/// From here on, seconds ago are long ago.
+const LONG_AGO: u64 = 600;
 
 impl Node {
     /// One that acts through `client`.
     pub fn new(client: &Client, recorder: &Arc<Recorder>, namespace: &str) -> Self {
-        let namespace = namespace.to_owned();
-        Self { client: client.clone(), recorder: recorder.clone(), namespace }
+        Self {
+            client: client.clone(),
+            recorder: recorder.clone(),
+            namespace: namespace.to_owned(),
+            began: SystemTime::now(),
+        }
     }
 
     /// Puts the pod on a node.
@@ -54,7 +64,9 @@ impl Node {
     /// Reports the status of a pod.
     pub async fn report(&self, pod: &Value, report: &PodStatus) -> Result<Answer> {
         let path = Resource::Pods.subresource(&self.namespace, name(pod), Some("status"));
-        let patch = json!({"status": status(pod, report)});
+        let now = if report.ago < LONG_AGO { SystemTime::now() } else { self.began };
+        let since = now - Duration::from_secs(report.ago);
+        let patch = json!({"status": status(pod, report, since)});
         let answer = self.client.patch(&path, &patch, PatchKind::Merge.content_type()).await?;
         if answer.is_success() {
             self.recorder.catch_up(Resource::Pods, &answer.body).await;
@@ -83,8 +95,7 @@ impl Node {
     }
 }
 
-fn status(pod: &Value, report: &PodStatus) -> Value {
-    let since = SystemTime::now() - Duration::from_secs(report.ago);
+fn status(pod: &Value, report: &PodStatus, since: SystemTime) -> Value {
     let since = rfc3339(since);
     let ready = report.ready.unwrap_or(false);
     let phase = report.phase.as_deref().unwrap_or("Running");
@@ -176,7 +187,7 @@ mod tests {
             restarts: 3,
             ..PodStatus::default()
         };
-        let status = status(&pod, &report);
+        let status = status(&pod, &report, SystemTime::now());
         assert_eq!(status["phase"], "Failed");
         assert_eq!(status["reason"], "Evicted");
         assert_eq!(status["containerStatuses"][0]["restartCount"], 3);

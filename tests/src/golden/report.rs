@@ -13,6 +13,11 @@ use super::facets::{ANSWERS, Facets};
 use super::invariants::Findings;
 use super::scenario::Scenario;
 
+/// Facets that depend on which of two controllers is faster, or on where a second ends. The real
+/// controllers were the same in three runs of three; on a busy machine that is not certain.
+const OF_TIMING: [&str; 5] =
+    ["conditions-order", "events", "pods-left", "strict-Deployment", "strict-ReplicaSet"];
+
 /// What happened when a scenario was played.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -67,6 +72,19 @@ impl Report {
         self.run.failures.is_empty()
             && self.findings.violations.is_empty()
             && self.broken_facets().next().is_none()
+    }
+
+    /// Does not hold the run to a facet after all.
+    pub fn let_go(&mut self, facet: &str) {
+        let facets = self.facets.iter_mut().filter(|comparison| comparison.facet == facet);
+        facets.for_each(|comparison| comparison.is_held = false);
+    }
+
+    /// Whether nothing is wrong but what a race may have decided: then it is worth another try.
+    pub fn is_question_of_timing(&self) -> bool {
+        self.run.failures.is_empty()
+            && self.findings.violations.is_empty()
+            && self.broken_facets().all(|broken| OF_TIMING.contains(&broken.facet.as_str()))
     }
 
     /// The facets that should be the same and are not.
