@@ -48,14 +48,12 @@ impl Timestamp {
 
     /// `metav1.Time`: RFC 3339 in UTC with whole seconds.
     pub fn to_rfc3339(self) -> String {
-        let (date, seconds, _) = self.split();
-        format!("{date}T{}Z", clock(seconds))
+        self.write("Z")
     }
 
     /// `metav1.MicroTime`: RFC 3339 in UTC with microseconds.
     pub fn to_rfc3339_micros(self) -> String {
-        let (date, seconds, millis) = self.split();
-        format!("{date}T{}.{millis:03}000Z", clock(seconds))
+        self.write(&format!(".{:03}000Z", self.0.rem_euclid(1000)))
     }
 
     /// Reads RFC 3339, with or without a fraction, with `Z` or a numeric offset.
@@ -99,11 +97,13 @@ impl Timestamp {
         Some(Self(seconds * 1000 + millis))
     }
 
-    fn split(self) -> (String, i64, i64) {
+    /// Date and time of day up to the second, then `rest`.
+    fn write(self, rest: &str) -> String {
         let seconds = self.0.div_euclid(1000);
         let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
-        let date = format!("{year:04}-{month:02}-{day:02}");
-        (date, seconds.rem_euclid(86_400), self.0.rem_euclid(1000))
+        let seconds = seconds.rem_euclid(86_400);
+        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{rest}")
     }
 }
 
@@ -111,10 +111,6 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.to_rfc3339())
     }
-}
-
-fn clock(seconds: i64) -> String {
-    format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
 fn digits(text: &str, length: usize) -> Option<i64> {

@@ -1,5 +1,7 @@
 //! Between the forms of kinds that are served in two groups or versions and stored in one.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::conform::conform;
@@ -43,6 +45,14 @@ pub fn from_storage(kind: &'static Kind, mut object: Value) -> Value {
         _ => {}
     }
     finish(kind, object)
+}
+
+/// What a client of `kind` sees of a stored object.
+pub fn as_seen<'a>(kind: &'static Kind, stored: &'a Value) -> Cow<'a, Value> {
+    match other_form(kind) {
+        None => Cow::Borrowed(stored),
+        Some(_) => Cow::Owned(from_storage(kind, stored.clone())),
+    }
 }
 
 fn other_form(kind: &'static Kind) -> Option<&'static Kind> {

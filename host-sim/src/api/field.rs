@@ -18,17 +18,19 @@ impl Path {
 
     /// The path of a field inside this one.
     pub fn child(&self, field: &str) -> Self {
-        if self.0.is_empty() { Self(field.to_owned()) } else { Self(format!("{}.{field}", self.0)) }
+        // Made for every field that is looked at: concatenation is cheaper than formatting.
+        let dot = if self.0.is_empty() { "" } else { "." };
+        Self([&self.0, dot, field].concat())
     }
 
     /// The path of a list element.
     pub fn index(&self, index: usize) -> Self {
-        Self(format!("{}[{index}]", self.0))
+        self.key(&index.to_string())
     }
 
     /// The path of a map entry.
     pub fn key(&self, key: &str) -> Self {
-        Self(format!("{}[{key}]", self.0))
+        Self([&self.0, "[", key, "]"].concat())
     }
 
     /// The path as text.

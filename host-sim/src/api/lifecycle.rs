@@ -140,9 +140,12 @@ fn keep_metadata(new: &mut Value, old: &Value) {
 fn keep_all_but(changeable: &[&str], new: &mut Value, old: &Value) {
     let kept = |name: &str| !changeable.contains(&name);
     let fields = fields(new);
-    fields.retain(|name, _| !kept(name) || matches!(name.as_str(), "apiVersion" | "kind"));
+    fields.retain(|name, _| {
+        !kept(name) || old.get(name).is_some() || matches!(name.as_str(), "apiVersion" | "kind")
+    });
     for (name, value) in old.as_object().into_iter().flatten() {
-        if kept(name) {
+        // Mostly the writer has sent back what it was given.
+        if kept(name) && fields.get(name) != Some(value) {
             fields.insert(name.clone(), value.clone());
         }
     }

@@ -54,7 +54,8 @@ impl Quantity {
         {
             return None;
         }
-        let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+        let digits = whole.bytes().chain(fraction.bytes());
+        let digits = digits.fold(0, |sum, digit| sum * 10 + i128::from(digit - b'0'));
         let (notation, factor) = parse_suffix(suffix)?;
         let exponent = factor.ten - fraction.len() as i32 + 9;
         let scaled = digits.checked_mul(1i128 << factor.two).filter(|_| factor.two < 70)?;

@@ -37,7 +37,7 @@ impl Server {
             return Err(Status::not_found(kind, &target.name));
         };
         let old = current.parse();
-        let seen = rules::from_storage(kind, old.clone());
+        let seen = rules::as_seen(kind, &old);
         let patched = match patch {
             PatchType::Apply => {
                 rules::apply(kind, Some(&seen), bytes, call.writer(now)?, &call.options)?

@@ -133,7 +133,8 @@ impl ListBody {
         if self.done {
             return None;
         }
-        let mut chunk = self.head.take().unwrap_or_default();
+        let mut chunk = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
+        chunk.extend_from_slice(&self.head.take().unwrap_or_default());
         while chunk.len() < CHUNK_BYTES {
             let Some(entry) = self.items.next() else {
                 chunk.extend_from_slice(b"]}\n");

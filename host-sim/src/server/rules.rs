@@ -21,7 +21,7 @@ use super::options::Options;
 use super::request::ResourceTarget;
 
 pub(super) use crate::api::apply::{Writer, manage_create, manage_update};
-pub(super) use crate::api::convert::{from_storage, to_storage};
+pub(super) use crate::api::convert::{as_seen, from_storage, to_storage};
 pub(super) use crate::api::decode::Decoded;
 pub(super) use crate::api::lifecycle::{
     prepare_create, prepare_update, validate_create, validate_update, version_required,

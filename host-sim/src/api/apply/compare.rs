@@ -1,61 +1,53 @@
 //! What changed between two objects, as sets of fields.
 
-use serde_json::Value;
+use std::cmp::Ordering;
+
+use serde_json::{Map, Value};
 
 use super::fieldset::FieldSet;
 use super::walk::{Shape, field_element, keyed, shape_of_field, shape_of_type, value_element};
-use crate::api::schema::{ObjectType, Type};
+use crate::api::schema::{Field, ObjectType, Type};
 
 /// The differences between two objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Comparison {
-    pub(super) added: FieldSet,
-    pub(super) modified: FieldSet,
+    /// What was added or modified.
+    pub(super) written: FieldSet,
+    /// What is no longer there.
     pub(super) removed: FieldSet,
 }
 
 impl Comparison {
-    /// What was added or modified.
-    pub(super) fn written(&self) -> FieldSet {
-        if self.modified.is_empty() {
-            return self.added.clone();
-        }
-        self.added.union(&self.modified)
-    }
-
     /// The same without some fields.
     pub(super) fn without(mut self, fields: &FieldSet) -> Self {
-        self.added.subtract(fields);
-        self.modified.subtract(fields);
+        self.written.subtract(fields);
         self.removed.subtract(fields);
         self
     }
 
     fn attach(&mut self, element: String, diff: Diff) {
-        let Diff { change, below } = diff;
-        for (set, kind, children) in [
-            (&mut self.added, Change::Added, below.added),
-            (&mut self.modified, Change::Modified, below.modified),
-            (&mut self.removed, Change::Removed, below.removed),
-        ] {
-            if change == kind || !children.is_empty() {
-                set.attach(element.clone(), change == kind, children);
-            }
+        let Diff { change, below: Comparison { written, removed } } = diff;
+        let is_removed = change == Change::Removed;
+        if is_removed || !removed.is_empty() {
+            self.removed.attach(element.clone(), is_removed, removed);
+        }
+        let is_written = change == Change::Written;
+        if is_written || !written.is_empty() {
+            self.written.attach(element, is_written, written);
         }
     }
 }
 
 /// Compares two objects of a type.
 pub(super) fn compare(ty: &ObjectType, old: &Value, new: &Value) -> Comparison {
-    visit(Shape::Struct(ty), Some(old), Some(new)).map(|diff| diff.below).unwrap_or_default()
+    differ(Shape::Struct(ty), Some(old), Some(new)).map(|diff| diff.below).unwrap_or_default()
 }
 
 /// What became of a value itself.
 #[derive(Clone, Copy, PartialEq)]
 enum Change {
     None,
-    Added,
-    Modified,
+    Written,
     Removed,
 }
 
@@ -65,89 +57,142 @@ struct Diff {
     below: Comparison,
 }
 
+impl Diff {
+    fn written(shape: Shape<'_>, value: &Value) -> Self {
+        let written = everything(shape, value, Change::Written);
+        let below = Comparison { written, ..Comparison::default() };
+        Self { change: Change::Written, below }
+    }
+
+    fn removed(shape: Shape<'_>, value: &Value) -> Self {
+        let removed = everything(shape, value, Change::Removed);
+        let below = Comparison { removed, ..Comparison::default() };
+        Self { change: Change::Removed, below }
+    }
+}
+
 /// Compares two values; `None` if nothing differs.
-fn visit(shape: Shape<'_>, old: Option<&Value>, new: Option<&Value>) -> Option<Diff> {
-    let (old, new) = (old.filter(|v| !v.is_null()), new.filter(|v| !v.is_null()));
-    let change = match (old, new) {
-        (None, None) => return None,
-        (Some(old), Some(new)) if old == new => return None,
-        (None, Some(_)) => Change::Added,
-        (Some(_), None) => Change::Removed,
-        (Some(_), Some(_)) => Change::None,
-    };
+fn differ(shape: Shape<'_>, old: Option<&Value>, new: Option<&Value>) -> Option<Diff> {
+    match (old.filter(|v| !v.is_null()), new.filter(|v| !v.is_null())) {
+        (None, None) => None,
+        (None, Some(new)) => Some(Diff::written(shape, new)),
+        (Some(old), None) => Some(Diff::removed(shape, old)),
+        (Some(old), Some(new)) if old == new => None,
+        (Some(old), Some(new)) => Some(compare_values(shape, old, new)),
+    }
+}
+
+/// Compares two values that are there and not equal.
+fn compare_values(shape: Shape<'_>, old: &Value, new: &Value) -> Diff {
     let mut below = Comparison::default();
-    let mut step = |element: String, shape: Shape<'_>, old: Option<&Value>, new: Option<&Value>| {
-        if let Some(diff) = visit(shape, old, new) {
-            below.attach(element, diff);
+    match (shape, old, new) {
+        (Shape::Struct(ty), Value::Object(old), Value::Object(new)) => {
+            for (name, old, new) in members(old, new) {
+                let field = ty.field(name);
+                let before = old.or(field.and_then(always_there));
+                let shape = field.map_or(Shape::Leaf, shape_of_field);
+                if let Some(diff) = differ(shape, before, new) {
+                    below.attach(field_element(name), diff);
+                }
+            }
         }
-    };
-    let is_leaf = match shape {
-        Shape::Struct(ty) if both_or_either(old, new, Value::is_object) => {
-            for name in names(old, new) {
+        (Shape::Map(element), Value::Object(old), Value::Object(new)) => {
+            for (name, old, new) in members(old, new) {
+                if let Some(diff) = differ(shape_of_type(element), old, new) {
+                    below.attach(field_element(name), diff);
+                }
+            }
+        }
+        (Shape::KeyedList(keys, ty), Value::Array(old), Value::Array(new)) => {
+            let (Ok(before), Ok(mut after)) = (keyed(keys, ty, old), keyed(keys, ty, new)) else {
+                // Without usable keys the list is one value.
+                return Diff { change: Change::Written, below };
+            };
+            for (element, item) in before {
+                let same = after.iter().position(|(other, _)| *other == element);
+                let other = same.map(|i| after.swap_remove(i).1);
+                if let Some(diff) = differ(Shape::Struct(ty), Some(item), other) {
+                    below.attach(element, diff);
+                }
+            }
+            for (element, item) in after {
+                below.attach(element, Diff::written(Shape::Struct(ty), item));
+            }
+        }
+        (Shape::Set, Value::Array(old), Value::Array(new)) => {
+            for item in old.iter().filter(|item| !new.contains(item)) {
+                below.attach(value_element(item), Diff::removed(Shape::Leaf, item));
+            }
+            for item in new.iter().filter(|item| !old.contains(item)) {
+                below.attach(value_element(item), Diff::written(Shape::Leaf, item));
+            }
+        }
+        _ => return Diff { change: Change::Written, below },
+    }
+    Diff { change: Change::None, below }
+}
+
+/// All that is below a value that has come or gone.
+fn everything(shape: Shape<'_>, value: &Value, change: Change) -> FieldSet {
+    let mut set = FieldSet::default();
+    match (shape, value) {
+        (Shape::Struct(ty), Value::Object(map)) => {
+            for (name, value) in map.iter().filter(|(_, value)| !value.is_null()) {
                 let field = ty.field(name);
                 let shape = field.map_or(Shape::Leaf, shape_of_field);
-                // A list that is written even when empty was always there.
-                let always = field.is_some_and(|f| matches!(f.ty, Type::List(_)) && !f.omit_empty);
-                let nothing = Value::Array(Vec::new());
-                let before = get(old, name).or(if always { Some(&nothing) } else { None });
-                step(field_element(name), shape, before, get(new, name));
-            }
-            false
-        }
-        Shape::Map(element) if both_or_either(old, new, Value::is_object) => {
-            for name in names(old, new) {
-                let shape = shape_of_type(element);
-                step(field_element(name), shape, get(old, name), get(new, name));
-            }
-            false
-        }
-        Shape::KeyedList(keys, ty) if both_or_either(old, new, Value::is_array) => {
-            match (keyed(keys, ty, items(old)), keyed(keys, ty, items(new))) {
-                (Ok(before), Ok(mut after)) => {
-                    for (element, item) in before {
-                        let same = after.iter().position(|(other, _)| *other == element);
-                        let other = same.map(|i| after.swap_remove(i).1);
-                        step(element, Shape::Struct(ty), Some(item), other);
+                let before = field.and_then(always_there);
+                if change == Change::Written && before.is_some() {
+                    if let Some(diff) = differ(shape, before, Some(value)) {
+                        let member = diff.change == Change::Written;
+                        set.attach(field_element(name), member, diff.below.written);
                     }
-                    for (element, item) in after {
-                        step(element, Shape::Struct(ty), None, Some(item));
-                    }
-                    false
+                } else {
+                    set.attach(field_element(name), true, everything(shape, value, change));
                 }
-                // Without usable keys the list is one value.
-                _ => true,
             }
         }
-        Shape::Set if both_or_either(old, new, Value::is_array) => {
-            for item in items(old).iter().filter(|i| !items(new).contains(i)) {
-                step(value_element(item), Shape::Leaf, Some(item), None);
+        (Shape::Map(element), Value::Object(map)) => {
+            for (name, value) in map.iter().filter(|(_, value)| !value.is_null()) {
+                let below = everything(shape_of_type(element), value, change);
+                set.attach(field_element(name), true, below);
             }
-            for item in items(new).iter().filter(|i| !items(old).contains(i)) {
-                step(value_element(item), Shape::Leaf, None, Some(item));
-            }
-            false
         }
-        _ => true,
-    };
-    let modified = is_leaf && change == Change::None;
-    Some(Diff { change: if modified { Change::Modified } else { change }, below })
+        (Shape::KeyedList(keys, ty), Value::Array(items)) => {
+            for (element, item) in keyed(keys, ty, items).unwrap_or_default() {
+                set.attach(element, true, everything(Shape::Struct(ty), item, change));
+            }
+        }
+        (Shape::Set, Value::Array(items)) => {
+            for item in items {
+                set.attach(value_element(item), true, FieldSet::default());
+            }
+        }
+        _ => {}
+    }
+    set
 }
 
-fn both_or_either(old: Option<&Value>, new: Option<&Value>, is: fn(&Value) -> bool) -> bool {
-    old.is_none_or(is) && new.is_none_or(is)
+/// A list that is written even when it is empty was always there.
+fn always_there(field: &Field) -> Option<&'static Value> {
+    static EMPTY: Value = Value::Array(Vec::new());
+    (matches!(field.ty, Type::List(_)) && !field.omit_empty).then_some(&EMPTY)
 }
 
-/// The names of either object: all of the new one, and those that only the old one has.
-fn names<'a>(old: Option<&'a Value>, new: Option<&'a Value>) -> impl Iterator<Item = &'a str> {
-    let of = |value: Option<&'a Value>| value.and_then(Value::as_object).into_iter().flatten();
-    let gone = of(old).filter(move |(name, _)| get(new, name).is_none());
-    of(new).chain(gone).map(|(name, _)| name.as_str())
-}
-
-fn get<'a>(value: Option<&'a Value>, name: &str) -> Option<&'a Value> {
-    value.and_then(|v| v.get(name))
-}
-
-fn items(value: Option<&Value>) -> &[Value] {
-    value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+/// The members of either object in order, with the values that each of them has.
+fn members<'a>(
+    old: &'a Map<String, Value>,
+    new: &'a Map<String, Value>,
+) -> impl Iterator<Item = (&'a str, Option<&'a Value>, Option<&'a Value>)> {
+    let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
+    std::iter::from_fn(move || {
+        let order = match (old.peek(), new.peek()) {
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+            (Some(_), None) => Ordering::Less,
+            (None, _) => Ordering::Greater,
+        };
+        let before = if order.is_le() { old.next() } else { None };
+        let after = if order.is_ge() { new.next() } else { None };
+        let (name, _) = before.or(after)?;
+        Some((name.as_str(), before.map(|(_, value)| value), after.map(|(_, value)| value)))
+    })
 }

@@ -1,6 +1,6 @@
 //! Who manages which fields: reading, changing and writing `metadata.managedFields`.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use super::fieldset::FieldSet;
 use crate::api::kind::Kind;
@@ -78,17 +78,11 @@ impl Managers {
     /// Writes `managedFields`: applies first, then by time and name; null if there is nothing.
     pub(super) fn write(mut self) -> Value {
         self.0.retain(|entry| !entry.fields.is_empty());
-        self.0.sort_by(|a, b| {
-            let key = |e: &Entry| {
-                let id = e.id.clone();
-                (id.operation, e.time.clone(), id.manager, id.api_version, id.subresource)
-            };
-            key(a).cmp(&key(b))
-        });
+        self.0.sort_by(|a, b| a.order().cmp(&b.order()));
         if self.0.is_empty() {
             return Value::Null;
         }
-        self.0.iter().map(Entry::write).collect()
+        self.0.into_iter().map(Entry::write).collect()
     }
 
     pub(super) fn fields_of(&self, id: &ManagerId) -> FieldSet {
@@ -99,14 +93,28 @@ impl Managers {
     /// What all others own.
     pub(super) fn others(&self, id: &ManagerId) -> FieldSet {
         let others = self.0.iter().filter(|entry| !entry.id.is(id));
-        others.fold(FieldSet::default(), |all, entry| all.union(&entry.fields))
+        others.fold(FieldSet::default(), |all, entry| all.union(entry.fields.clone()))
     }
 
-    /// Sets what a manager owns; the time changes only with it.
-    pub(super) fn put(&mut self, id: ManagerId, fields: FieldSet, now: Timestamp) {
-        let before = self.0.iter().find(|entry| entry.id.is(&id));
-        let changed = before.map_or(!fields.is_empty(), |entry| entry.fields != fields);
-        self.put_at(id, fields, changed.then_some(now));
+    /// Adds to what a manager owns and takes away from it; the time changes only with it.
+    pub(super) fn update(
+        &mut self,
+        id: ManagerId,
+        written: FieldSet,
+        removed: &FieldSet,
+        now: Timestamp,
+    ) {
+        let Some(entry) = self.0.iter_mut().find(|entry| entry.id.is(&id)) else {
+            if !written.is_empty() {
+                self.0.push(Entry { id, time: now.to_rfc3339(), fields: written });
+            }
+            return;
+        };
+        let fields = entry.fields.clone().difference(removed).union(written);
+        if entry.fields != fields {
+            entry.fields = fields;
+            entry.time = now.to_rfc3339();
+        }
     }
 
     /// Sets what an applier owns, with the version it applied.
@@ -118,23 +126,17 @@ impl Managers {
         kind: &Kind,
     ) {
         let api_version = kind.api_version();
-        self.put_at(id.clone(), fields, changed);
-        if let Some(entry) = self.0.iter_mut().find(|entry| entry.id.is(&id)) {
-            entry.id.api_version = api_version;
-        }
-    }
-
-    fn put_at(&mut self, id: ManagerId, fields: FieldSet, changed: Option<Timestamp>) {
         match self.0.iter_mut().find(|entry| entry.id.is(&id)) {
             Some(entry) => {
                 entry.fields = fields;
+                entry.id.api_version = api_version;
                 if let Some(now) = changed {
                     entry.time = now.to_rfc3339();
                 }
             }
             None => {
                 let time = changed.map(Timestamp::to_rfc3339).unwrap_or_default();
-                self.0.push(Entry { id, time, fields });
+                self.0.push(Entry { id: ManagerId { api_version, ..id }, time, fields });
             }
         }
     }
@@ -149,9 +151,8 @@ impl Managers {
     ) {
         let others = self.0.iter_mut().filter(|e| !e.id.is(id) && e.id.api_version == api_version);
         for entry in others {
-            let lost = entry.fields.intersection(written);
-            let left = entry.fields.difference(&lost).difference(removed);
-            entry.fields = left;
+            entry.fields.subtract(written);
+            entry.fields.subtract(removed);
         }
     }
 
@@ -176,25 +177,30 @@ impl Managers {
 }
 
 impl Entry {
-    fn write(&self) -> Value {
+    fn order(&self) -> (Operation, &str, &str, &str, &str) {
+        let id = &self.id;
+        (id.operation, &self.time, &id.manager, &id.api_version, &id.subresource)
+    }
+
+    fn write(self) -> Value {
         let operation = match self.id.operation {
             Operation::Apply => "Apply",
             Operation::Update => "Update",
         };
-        let mut entry = json!({
-            "manager": self.id.manager,
-            "operation": operation,
-            "apiVersion": self.id.api_version,
-            "fieldsType": "FieldsV1",
-            "fieldsV1": self.fields.write(),
-        });
-        if !self.time.is_empty() {
-            entry["time"] = json!(self.time);
-        }
-        if !self.id.subresource.is_empty() {
-            entry["subresource"] = json!(self.id.subresource);
-        }
-        entry
+        let mut entry = Map::new();
+        let mut set = |name: &str, text: String| {
+            if !text.is_empty() {
+                entry.insert(name.to_owned(), Value::String(text));
+            }
+        };
+        set("manager", self.id.manager);
+        set("operation", operation.to_owned());
+        set("apiVersion", self.id.api_version);
+        set("time", self.time);
+        set("subresource", self.id.subresource);
+        set("fieldsType", "FieldsV1".to_owned());
+        entry.insert("fieldsV1".to_owned(), Value::Object(self.fields.write()));
+        Value::Object(entry)
     }
 }
 

@@ -68,22 +68,15 @@ pub fn manage_update(kind: &Kind, new: &mut Value, old: &Value, writer: Writer<'
 
 fn record(kind: &Kind, new: &mut Value, old: &Value, mut managers: Managers, writer: Writer<'_>) {
     let Some(ty) = kind.object_type() else { return };
-    let changes = compare(ty, old, new).without(reset::untracked());
+    let Comparison { written, removed } = compare(ty, old, new).without(reset::untracked());
     let own = ManagerId {
         manager: writer.manager.to_owned(),
         operation: Operation::Update,
         api_version: kind.api_version(),
         subresource: writer.subresource.to_owned(),
     };
-    let written = changes.written();
-    managers.take_from_others(&own, &kind.api_version(), &written, &changes.removed);
-    let before = managers.fields_of(&own);
-    let after = if before.is_empty() {
-        written
-    } else {
-        before.difference(&changes.removed).union(&written)
-    };
-    managers.put(own, after, writer.now);
+    managers.take_from_others(&own, &own.api_version, &written, &removed);
+    managers.update(own, written, &removed, writer.now);
     set(child(new, "metadata"), "managedFields", managers.write());
 }
 
@@ -121,19 +114,22 @@ pub fn apply(
         Some(live) => merge::merge(ty, live, &stated),
         None => stated,
     };
-    let unwanted = before.abandoned(&wanted.union(&managers.others(&own)));
+    let unwanted = before.abandoned(&managers.others(&own).union(wanted.clone()));
     merge::remove(ty, &mut object, &unwanted);
     set(child(&mut object, "metadata"), "managedFields", Value::Null);
     conform(ty, &mut object).map_err(|why| untyped(&why))?;
     (kind.rules.defaults)(&mut object);
 
-    let mut changes = Comparison::default();
+    let mut touched = before != wanted;
     if let Some(live) = live {
-        changes = compare(ty, live, &object).without(reset::untracked());
-        let asked = changes.written().intersection(&wanted);
+        let changes = compare(ty, live, &object).without(reset::untracked());
+        touched |= changes != Comparison::default();
+        let asked = changes.written.intersection(&wanted);
         let disputed = match last_applied(live).filter(|_| writer.manager == KUBECTL) {
             // What kubectl applied from the client's side before is its own to change.
-            Some(applied) => asked.difference(&walk::field_set(ty, &applied).unwrap_or_default()),
+            Some(applied) => {
+                asked.clone().difference(&walk::field_set(ty, &applied).unwrap_or_default())
+            }
             None => asked.clone(),
         };
         let conflicts = managers.conflicts(&own, &kind.api_version(), &disputed);
@@ -143,7 +139,6 @@ pub fn apply(
         managers.take_from_others(&own, &kind.api_version(), &asked, &changes.removed);
     }
     // An apply that changes neither the object nor its ownership leaves no trace.
-    let touched = before != wanted || changes != Comparison::default();
     managers.put_applied(own, wanted, touched.then_some(writer.now), kind);
     set(child(&mut object, "metadata"), "managedFields", managers.write());
     if writer.manager == KUBECTL && live.and_then(last_applied).is_some() {

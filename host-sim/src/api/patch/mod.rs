@@ -95,45 +95,58 @@ fn patch_value(
     body: &[u8],
     validation: FieldValidation,
 ) -> Result<Decoded, Status> {
-    let undecodable = |why: &str| Status::bad_request(format!("error decoding patch: {why}"));
     let Parsed { value: patch, duplicates } =
         body::parse_json(body).map_err(|error| undecodable(&error))?;
-    let mut object = match patch_type {
-        PatchType::Json => {
-            let operations = json::Operation::list(&patch).map_err(|error| match error {
-                json::Malformed::TooMany(count) => json::too_many(count),
-                json::Malformed::Other(why) => undecodable(&why),
-            })?;
-            json::apply(&operations, current.clone()).map_err(|why| rejected(&why))?
-        }
-        PatchType::Merge => {
-            if !patch.is_object() {
-                return Err(undecodable("a merge patch must be an object"));
-            }
-            merge::apply(current.clone(), &patch)
-        }
-        PatchType::Strategic => strategic::apply(ty, current, &patch).map_err(|e| match e {
-            strategic::PatchError::Malformed(why) => Status::bad_request(why),
-            strategic::PatchError::NotAnObject => undecodable("a patch must be an object"),
-        })?,
-        PatchType::Apply => {
-            return Err(Status::internal("an apply patch is not applied like the others"));
-        }
-    };
+    let mut object = patched(ty, patch_type, current, &patch)?;
     // Upstream shows the patched object, or, of a strategic patch, the patch as Go prints it.
-    let shown = match patch_type {
-        PatchType::Strategic => go_print(&patch),
-        _ => object.to_string(),
+    let refused = |why: &str| match patch_type {
+        PatchType::Strategic => Ok(invalid_patch(&go_print(&patch), why)),
+        // Patched once more: by now the object has been made to conform, as far as it could.
+        _ => patched(ty, patch_type, current, &patch).map(|o| invalid_patch(&o.to_string(), why)),
     };
-    let unknown = conform(ty, &mut object).map_err(|error| invalid_patch(&shown, &error))?;
+    let unknown = match conform(ty, &mut object) {
+        Ok(unknown) => unknown,
+        Err(error) => return Err(refused(&error)?),
+    };
     let complaints = complaints(&unknown, &duplicates);
     if complaints.is_empty() || validation == FieldValidation::Ignore {
         return Ok(Decoded { object, warnings: Vec::new() });
     }
     if validation == FieldValidation::Strict {
-        return Err(invalid_patch(&shown, &strict_error(&complaints)));
+        return Err(refused(&strict_error(&complaints))?);
     }
     Ok(Decoded { object, warnings: complaints })
+}
+
+/// What a patch makes of a value, before anybody looks at types.
+fn patched(
+    ty: &ObjectType,
+    patch_type: PatchType,
+    current: &Value,
+    patch: &Value,
+) -> Result<Value, Status> {
+    match patch_type {
+        PatchType::Json => {
+            let operations = json::Operation::list(patch).map_err(|error| match error {
+                json::Malformed::TooMany(count) => json::too_many(count),
+                json::Malformed::Other(why) => undecodable(&why),
+            })?;
+            json::apply(&operations, current.clone()).map_err(|why| rejected(&why))
+        }
+        PatchType::Merge if !patch.is_object() => {
+            Err(undecodable("a merge patch must be an object"))
+        }
+        PatchType::Merge => Ok(merge::apply(current.clone(), patch)),
+        PatchType::Strategic => strategic::apply(ty, current, patch).map_err(|e| match e {
+            strategic::PatchError::Malformed(why) => Status::bad_request(why),
+            strategic::PatchError::NotAnObject => undecodable("a patch must be an object"),
+        }),
+        PatchType::Apply => Err(Status::internal("an apply patch is not applied like the others")),
+    }
+}
+
+fn undecodable(why: &str) -> Status {
+    Status::bad_request(format!("error decoding patch: {why}"))
 }
 
 /// 422 as upstream says it of a patch whose result cannot be decoded.
