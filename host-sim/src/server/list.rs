@@ -98,7 +98,7 @@ fn read_page(store: &Store, scope: &Scope, options: &Options) -> Result<Page, St
                     Status::expired_continue(token.inconsistent().encode())
                 })
             })?;
-            take_page(entries.into_iter(), scope, limit)
+            take_page(entries, scope, limit)
         }
         _ => take_page(resource.range(&scope.prefix, after), scope, limit),
     };

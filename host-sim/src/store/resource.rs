@@ -79,23 +79,25 @@ impl Resource {
     /// Current objects whose key starts with `prefix` and, if given, comes after `after`.
     pub fn range<'a>(
         &'a self,
-        prefix: &'a str,
-        after: Option<&'a str>,
+        prefix: &str,
+        after: Option<&str>,
     ) -> impl Iterator<Item = &'a Arc<Entry>> {
+        let after = after.filter(|after| *after >= prefix);
         let from = after.map_or(Bound::Included(prefix), Bound::Excluded);
-        self.objects
-            .range::<str, _>((from, Bound::Unbounded))
-            .map(|(_, entry)| entry)
-            .take_while(move |entry| entry.key.starts_with(prefix))
+        let end = end_of(prefix);
+        let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let is_beyond = after.zip(end.as_deref()).is_some_and(|(after, end)| after >= end);
+        let range = (!is_beyond).then(|| self.objects.range::<str, _>((from, to)));
+        range.into_iter().flatten().map(|(_, entry)| entry)
     }
 
     /// The same range as it was at `revision`.
     pub fn range_at<'a>(
         &'a self,
         revision: u64,
-        prefix: &'a str,
-        after: Option<&'a str>,
-    ) -> Result<Vec<&'a Arc<Entry>>, Compacted> {
+        prefix: &str,
+        after: Option<&str>,
+    ) -> Result<impl Iterator<Item = &'a Arc<Entry>>, Compacted> {
         if revision < self.compacted {
             return Err(Compacted { oldest: self.compacted });
         }
@@ -105,21 +107,28 @@ impl Resource {
             if change.entry.revision <= revision {
                 break;
             }
-            undone.insert(&change.entry.key, change.previous.as_ref());
+            let key = &*change.entry.key;
+            if key.starts_with(prefix) && after.is_none_or(|after| key > after) {
+                undone.insert(key, change.previous.as_ref());
+            }
         }
-        if undone.is_empty() {
-            return Ok(self.range(prefix, after).collect());
-        }
-        let mut past: BTreeMap<&str, &Arc<Entry>> =
-            self.range(prefix, after).map(|entry| (&*entry.key, entry)).collect();
-        for (key, entry) in undone {
-            let inside = key.starts_with(prefix) && after.is_none_or(|after| key > after);
-            match entry {
-                Some(entry) if inside => past.insert(key, entry),
-                _ => past.remove(key),
-            };
-        }
-        Ok(past.into_values().collect())
+        let mut undone = undone.into_iter().peekable();
+        let mut current = self.range(prefix, after).peekable();
+        Ok(std::iter::from_fn(move || {
+            loop {
+                let next = current.peek().map(|entry| &*entry.key);
+                match undone.next_if(|(key, _)| next.is_none_or(|next| *key <= next)) {
+                    Some((key, before)) => {
+                        current.next_if(|entry| &*entry.key == key);
+                        // It was not there yet if there is nothing before.
+                        if before.is_some() {
+                            return before;
+                        }
+                    }
+                    None => return current.next(),
+                }
+            }
+        }))
     }
 
     /// Changes after `revision`, oldest first.
@@ -187,6 +196,20 @@ impl Resource {
         self.compacted = change.entry.revision;
         Some(change.entry.revision)
     }
+}
+
+/// The first key after all those that start with `prefix`; `None` if all keys do.
+///
+/// With it a range ends by itself, and counting what is left of one looks at no object.
+fn end_of(prefix: &str) -> Option<String> {
+    let mut end = prefix.to_owned();
+    while let Some(last) = end.pop() {
+        if let Some(beyond) = (last..=char::MAX).nth(1) {
+            end.push(beyond);
+            return Some(end);
+        }
+    }
+    None
 }
 
 /// A superseded version lives only in the history; so does the final state of a deleted object.

@@ -49,6 +49,9 @@ fn a_range_stays_within_its_namespace() {
     let resource = store.resource(PODS);
     assert_eq!(keys(&resource.range("a/", None).collect::<Vec<_>>()), ["a/x", "a/y"]);
     assert_eq!(keys(&resource.range("a/", Some("a/x")).collect::<Vec<_>>()), ["a/y"]);
+    assert_eq!(keys(&resource.range("a/", Some("a/y")).collect::<Vec<_>>()), [""; 0]);
+    assert_eq!(keys(&resource.range("a/", Some("b/x")).collect::<Vec<_>>()), [""; 0]);
+    assert_eq!(keys(&resource.range("a/", Some("a")).collect::<Vec<_>>()), ["a/x", "a/y"]);
     assert_eq!(resource.range("", None).count(), 4);
 }
 
@@ -98,12 +101,13 @@ proptest! {
     fn the_past_can_be_read_back(
         steps in prop::collection::vec((0u8..6, any::<bool>()), 1..80),
         limit in 1usize..60,
+        after in 0u8..6,
     ) {
         let mut store = store(limit);
         let mut model: BTreeMap<String, u64> = BTreeMap::new();
         let mut versions = vec![(store.revision(), model.clone())];
         for (step, (name, delete)) in steps.into_iter().enumerate() {
-            let key = format!("ns/{name}");
+            let key = format!("{}/{name}", ["a", "b"][usize::from(name % 2)]);
             if delete {
                 if remove(&mut store, &key).is_some() {
                     model.remove(&key);
@@ -122,9 +126,16 @@ proptest! {
             prop_assert_eq!(past.is_ok(), known);
             prop_assert_eq!(changes.is_ok(), known);
             let (Ok(past), Ok(changes)) = (past, changes) else { continue };
-            let seen: BTreeMap<String, u64> =
-                past.iter().map(|entry| (entry.key.to_string(), entry.revision)).collect();
-            prop_assert_eq!(&seen, &expected);
+            let seen: Vec<(String, u64)> =
+                past.map(|entry| (entry.key.to_string(), entry.revision)).collect();
+            prop_assert_eq!(&seen, &expected.clone().into_iter().collect::<Vec<_>>());
+            let after = format!("a/{after}");
+            let page = resource.range_at(revision, "a/", Some(&after));
+            let page: Vec<String> =
+                page.into_iter().flatten().map(|entry| entry.key.to_string()).collect();
+            let rest = expected.into_keys().filter(|key| key.starts_with("a/") && *key > after);
+            prop_assert_eq!(page, rest.collect::<Vec<_>>());
+            let seen: BTreeMap<String, u64> = seen.into_iter().collect();
             let mut replayed = seen;
             let mut last = revision;
             for change in changes {
