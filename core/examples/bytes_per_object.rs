@@ -6,7 +6,6 @@
 //! namespaces. Sizes of records are the same on 32-bit targets: the core asserts them when it is
 //! compiled.
 
-use picokube_core::consistency::Writes;
 use picokube_core::expect::Expected;
 use picokube_core::queue::Item;
 use picokube_core::store::{Applied, Cache, Deployment, Entry, Group, Pod, ReplicaSet};
@@ -32,7 +31,7 @@ fn main() {
     let [_, replica_sets, _] = measure(NAME - 1 - 10);
     let [deployments, _, _] = measure(NAME);
     let queue = size_of::<Item>();
-    let replica_set_state = queue + size_of::<Expected>() + size_of::<Writes>();
+    let replica_set_state = queue + size_of::<Expected>();
     pods.print("pod", size_of::<Entry<Pod>>(), 0);
     replica_sets.print("replicaset", size_of::<Entry<ReplicaSet>>(), replica_set_state);
     deployments.print("deployment", size_of::<Entry<Deployment>>(), queue);

@@ -1,6 +1,5 @@
 //! All memory of the controllers in one value.
 
-use crate::consistency::{Consistency, Writes};
 use crate::expect::{Expectations, Expected};
 use crate::queue::{Item, Queue};
 use crate::replicaset::Ranked;
@@ -70,9 +69,8 @@ pub struct Resources<
     replica_set_queue: Queue<[Item; REPLICA_SETS]>,
     deployment_queue: Queue<[Item; DEPLOYMENTS]>,
     expectations: Expectations<[Expected; REPLICA_SETS]>,
-    replica_set_writes: Consistency<[Writes; REPLICA_SETS]>,
-    status_written: [u32; REPLICA_SETS],
-    deployment_status_written: [u32; DEPLOYMENTS],
+    status_pending: [u32; REPLICA_SETS],
+    deployment_status_pending: [u32; DEPLOYMENTS],
     ranking: [Ranked; PODS],
 }
 
@@ -87,12 +85,10 @@ pub struct Parts<'a> {
     pub deployment_queue: &'a mut Queue,
     /// What ReplicaSets await.
     pub expectations: &'a mut Expectations,
-    /// What was written for ReplicaSets.
-    pub replica_set_writes: &'a mut Consistency,
-    /// When the status of each ReplicaSet was last written, in milliseconds; 0 is never.
-    pub status_written: &'a mut [u32],
+    /// Since when the status of each ReplicaSet waits to be written, in milliseconds; 0 if none.
+    pub status_pending: &'a mut [u32],
     /// The same of each Deployment.
-    pub deployment_status_written: &'a mut [u32],
+    pub deployment_status_pending: &'a mut [u32],
     /// Room to rank the pods of one ReplicaSet.
     pub ranking: &'a mut [Ranked],
 }
@@ -117,9 +113,8 @@ impl<
             replica_set_queue: Queue::new(),
             deployment_queue: Queue::new(),
             expectations: Expectations::new(),
-            replica_set_writes: Consistency::new(),
-            status_written: [0; REPLICA_SETS],
-            deployment_status_written: [0; DEPLOYMENTS],
+            status_pending: [0; REPLICA_SETS],
+            deployment_status_pending: [0; DEPLOYMENTS],
             ranking: [Ranked::NONE; PODS],
         }
     }
@@ -138,9 +133,8 @@ impl<
             replica_set_queue: &mut self.replica_set_queue,
             deployment_queue: &mut self.deployment_queue,
             expectations: &mut self.expectations,
-            replica_set_writes: &mut self.replica_set_writes,
-            status_written: &mut self.status_written,
-            deployment_status_written: &mut self.deployment_status_written,
+            status_pending: &mut self.status_pending,
+            deployment_status_pending: &mut self.deployment_status_pending,
             ranking: &mut self.ranking,
         }
     }

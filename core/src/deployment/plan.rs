@@ -4,10 +4,9 @@ use heapless::Vec;
 
 use crate::control::NewCondition;
 use crate::link::Slot;
-use crate::store::Condition;
-use crate::text::Fingerprint;
 use crate::time::Duration;
 
+use super::progress::REPLICA_SET_UPDATED;
 use super::view::Counts;
 
 /// Writes of one sync. If there are more, the key comes straight back for the rest.
@@ -182,18 +181,20 @@ impl StatusWrite {
         new_set: NewSet::None,
     };
 
-    /// Whether it tells of nothing but numbers of a generation that was told of before, and of
-    /// progress that goes on.
-    pub fn tells_only_numbers(&self, observed_generation: i64, progressing: &Condition) -> bool {
+    /// Whether it tells only how far a rollout is that goes on, of a generation that was told of
+    /// before.
+    pub fn is_interim(&self, observed_generation: i64) -> bool {
         let goes_on = match self.progressing {
             ConditionWrite::Keep => true,
-            ConditionWrite::Set(set) => {
-                progressing.status() == Some(set.status)
-                    && progressing.reason() == Fingerprint::of(set.reason)
-            }
+            ConditionWrite::Set(set) => set.reason == REPLICA_SET_UPDATED,
             ConditionWrite::Remove => false,
         };
-        let rest = Self { counts: None, progressing: ConditionWrite::Keep, ..*self };
+        let rest = Self {
+            counts: None,
+            available: ConditionWrite::Keep,
+            progressing: ConditionWrite::Keep,
+            ..*self
+        };
         goes_on
             && self.counts.is_some_and(|counts| counts.observed_generation == observed_generation)
             && !rest.changes_something()

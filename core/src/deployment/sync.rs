@@ -69,12 +69,10 @@ impl Worker {
         }
     }
 
-    /// Whether the status tells only of numbers, and has been written a moment ago: then it is
-    /// put off.
+    /// Whether the status tells only how far things are: then it may wait for more of the sort.
     fn may_lag(&self, context: &mut Context<'_, '_>, key: Slot) -> bool {
         let Some(d) = context.cache.deployments.get(key) else { return false };
-        let (generation, progressing) = (d.record.observed_generation(), &d.record.progressing);
-        if !self.plan.status.tells_only_numbers(generation, progressing) {
+        if !self.plan.status.is_interim(d.record.observed_generation()) {
             return false;
         }
         let Some(left) = context.deployment_lag_left(key) else { return false };

@@ -21,10 +21,10 @@ pub(crate) struct Context<'c, 'a> {
     pub(crate) deployment_queue: &'c mut Queue,
     pub(crate) expectations: &'c mut Expectations,
     pub(crate) ranking: &'c mut [Ranked],
-    /// When the status of each ReplicaSet was last written, in milliseconds; 0 is never.
-    pub(crate) status_written: &'c mut [u32],
+    /// Since when the status of each ReplicaSet waits to be written, in milliseconds; 0 if none.
+    pub(crate) status_pending: &'c mut [u32],
     /// The same of each Deployment.
-    pub(crate) deployment_status_written: &'c mut [u32],
+    pub(crate) deployment_status_pending: &'c mut [u32],
     pub(crate) recorder: &'c mut Recorder,
     pub(crate) view: &'c mut View,
     pub(crate) settings: &'c Settings,
@@ -64,38 +64,41 @@ impl Context<'_, '_> {
         self.cache.texts.release(text);
     }
 
-    /// How long the counts of a ReplicaSet's status still may lag behind.
-    pub(crate) fn replica_set_lag_left(&self, rs: Slot) -> Option<Duration> {
-        let written = self.status_written.get(rs.index()).copied();
-        lag_left(written, self.settings.status_lag, self.now)
+    /// How long the counts of a ReplicaSet's status still may wait for others to join them.
+    pub(crate) fn replica_set_lag_left(&mut self, rs: Slot) -> Option<Duration> {
+        lag_left(self.status_pending.get_mut(rs.index())?, self.settings.status_lag, self.now)
     }
 
-    /// How long the counts of a Deployment's status still may lag behind: half as long, so that
-    /// it tells of each of its ReplicaSets' statuses.
-    pub(crate) fn deployment_lag_left(&self, d: Slot) -> Option<Duration> {
-        let written = self.deployment_status_written.get(d.index()).copied();
-        let half = Duration::from_micros(self.settings.status_lag.as_micros() / 2);
-        lag_left(written, half, self.now)
+    /// The same of a Deployment's status.
+    pub(crate) fn deployment_lag_left(&mut self, d: Slot) -> Option<Duration> {
+        let pending = self.deployment_status_pending.get_mut(d.index())?;
+        lag_left(pending, self.settings.status_lag, self.now)
     }
 
     /// The status of a ReplicaSet has been written.
     pub(super) fn note_replica_set_status(&mut self, rs: Slot) {
-        if let Some(written) = self.status_written.get_mut(rs.index()) {
-            *written = stamp(self.now);
+        if let Some(pending) = self.status_pending.get_mut(rs.index()) {
+            *pending = 0;
         }
     }
 
     /// The status of a Deployment has been written.
     pub(super) fn note_deployment_status(&mut self, d: Slot) {
-        if let Some(written) = self.deployment_status_written.get_mut(d.index()) {
-            *written = stamp(self.now);
+        if let Some(pending) = self.deployment_status_pending.get_mut(d.index()) {
+            *pending = 0;
         }
     }
 }
 
-fn lag_left(written: Option<u32>, lag: Duration, now: Instant) -> Option<Duration> {
-    let written = written.filter(|at| *at != 0)?;
-    let elapsed = u64::from(stamp(now).wrapping_sub(written));
+/// How much of `lag` is left since a status began to wait, which may be now.
+fn lag_left(pending: &mut u32, lag: Duration, now: Instant) -> Option<Duration> {
+    if lag == Duration::ZERO {
+        return None;
+    }
+    if *pending == 0 {
+        *pending = stamp(now);
+    }
+    let elapsed = u64::from(stamp(now).wrapping_sub(*pending));
     let left = lag - Duration::from_millis(elapsed);
     (left > Duration::ZERO).then_some(left)
 }

@@ -14,8 +14,8 @@ pub(super) struct Router<'r> {
     pub(super) replica_set_queue: &'r mut Queue,
     pub(super) deployment_queue: &'r mut Queue,
     pub(super) expectations: &'r mut Expectations,
-    pub(super) status_written: &'r mut [u32],
-    pub(super) deployment_status_written: &'r mut [u32],
+    pub(super) status_pending: &'r mut [u32],
+    pub(super) deployment_status_pending: &'r mut [u32],
     pub(super) metrics: &'r mut Metrics,
     pub(super) now: Instant,
 }
@@ -118,8 +118,8 @@ impl Router<'_> {
         let Change { slot, event, old_owner, new_owner, .. } = *change;
         if event == Event::Deleted || change.uid_changed {
             self.expectations.forget(slot);
-            if let Some(written) = self.status_written.get_mut(slot.index()) {
-                *written = 0;
+            if let Some(pending) = self.status_pending.get_mut(slot.index()) {
+                *pending = 0;
             }
         }
         if event == Event::Deleted {
@@ -148,9 +148,9 @@ impl Router<'_> {
 
     fn deployment(&mut self, cache: &mut Cache<'_>, change: &Change) {
         if (change.event == Event::Deleted || change.uid_changed)
-            && let Some(written) = self.deployment_status_written.get_mut(change.slot.index())
+            && let Some(pending) = self.deployment_status_pending.get_mut(change.slot.index())
         {
-            *written = 0;
+            *pending = 0;
         }
         if change.event == Event::Updated && change.same_version {
             return;

@@ -20,11 +20,9 @@ pub struct Settings {
     pub rate: Option<Rate>,
     /// How often every object is looked at again without a cause; `None` is never.
     pub resync: Option<Duration>,
-    /// How long the counts in a ReplicaSet's status may lag behind, counted from its last status
-    /// write: pods that become ready within that time share one write. A Deployment's may lag
-    /// behind half as long. A status that tells of a new generation or condition never waits.
-    /// None at all is what kube-controller-manager does; 100 ms saves every tenth write of a
-    /// rollout.
+    /// How long a status that only tells how far things are may wait for more of the sort: pods
+    /// that become ready within that time share one write. What has begun, failed or been
+    /// completed is told at once. None at all is what kube-controller-manager does.
     pub status_lag: Duration,
 }
 

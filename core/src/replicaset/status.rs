@@ -74,10 +74,3 @@ impl FailureWrite {
 pub fn needs_write(stored: &Stored, count: &Count, failure: FailureWrite) -> bool {
     *count != stored.count || failure != FailureWrite::Keep
 }
-
-impl Count {
-    /// Whether it tells of a generation that the stored status does not tell of.
-    pub fn is_of_new_generation(&self, stored: &Stored) -> bool {
-        self.observed_generation != stored.count.observed_generation
-    }
-}

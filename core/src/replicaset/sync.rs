@@ -177,9 +177,7 @@ impl Worker {
         if self.status_tries > 1 || !needs_write(&stored, &self.count, self.failure) {
             return false;
         }
-        let pressing = self.count.is_of_new_generation(&stored)
-            || self.failure != FailureWrite::Keep
-            || self.status_tries > 0;
+        let pressing = self.failure != FailureWrite::Keep || self.status_tries > 0;
         match context.replica_set_lag_left(key) {
             Some(wait) if !pressing => {
                 context.replica_set_queue.add_after(key, wait, context.now);

@@ -156,6 +156,10 @@ struct ControllerOptions {
     /// Requests at once of each controller
     #[arg(long, default_value_t = 30, value_name = "N")]
     kube_api_burst: u32,
+    /// Milliseconds that statuses may wait for each other while a rollout goes on: fewer requests,
+    /// the same end; 0 writes every one, as Kubernetes does
+    #[arg(long, default_value_t = 0, value_name = "MILLISECONDS")]
+    status_lag: u32,
     /// Serve /metrics, /healthz, /livez and /readyz of the controllers here [default: nowhere; in
     /// `up`, /metrics of the API server has the metrics anyway]
     #[arg(long, value_name = "ADDRESS:PORT")]

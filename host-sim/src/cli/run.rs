@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use picokube_core::manager::{Enabled, Rate, Settings};
+use picokube_core::time::Duration;
 
 use crate::controllers::{self, Controllers, Credentials, Endpoint, Material};
 
@@ -73,6 +74,7 @@ pub(super) fn settings(options: &ControllerOptions, qps: u32) -> Result<Settings
         0 => None,
         qps => Some(Rate { qps, burst: options.kube_api_burst.max(1) }),
     };
+    settings.status_lag = Duration::from_millis(options.status_lag.into());
     for gate in &options.feature_gates {
         settings.terminating_replicas = match gate.split_once('=') {
             Some((TERMINATING_REPLICAS, "true")) => true,
