@@ -24,7 +24,7 @@ use picokube_core::manager::{Manager, Settings, Workspace};
 use picokube_core::resources::Parts;
 use picokube_core::store::Kind;
 use picokube_core::time::Duration;
-use picokube_driver::runtime::{Lane, Runtime, Tank};
+use picokube_driver::runtime::{Lane, Runtime, Tank, Tanks};
 use picokube_driver::{Buffers, Connection, Patience, Server};
 
 pub use capacity::Capacity;
@@ -97,7 +97,9 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
     let runtime = &Runtime::new(Manager::new(parts, workspace.desk(), settings), seed);
     let mut memory: Vec<ConnectionBuffers> =
         (0..KINDS.len() + 2 * LANES).map(|_| Buffers::new()).collect();
-    let mut tanks = vec![vec![0; TANK]; LANES];
+    let mut memory_of_tanks = vec![vec![0; TANK]; LANES];
+    let tanks: Vec<Tank<'_>> = memory_of_tanks.iter_mut().map(|bytes| Tank::new(bytes)).collect();
+    let tanks = Tanks::new(&tanks);
     let mut connections = memory.iter_mut().zip(1u32..).map(|(buffers, n)| {
         let patience = if n as usize <= KINDS.len() { WATCHES } else { REQUESTS };
         Connection::new(&network, server, patience, buffers, seed ^ n)
@@ -107,11 +109,9 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
     for (kind, mut connection) in KINDS.into_iter().zip(&mut connections) {
         tasks.push(Box::pin(async move { match runtime.watch(kind, &mut connection).await {} }));
     }
-    for tank in &mut tanks {
-        if let (Some(requests), Some(sources)) = (connections.next(), connections.next()) {
-            let mut lane = Lane { requests, sources, tank: Tank::new(tank) };
-            tasks.push(Box::pin(async move { match runtime.serve(&mut lane).await {} }));
-        }
+    while let (Some(requests), Some(sources)) = (connections.next(), connections.next()) {
+        let mut lane = Lane { requests, sources, tanks: &tanks };
+        tasks.push(Box::pin(async move { match runtime.serve(&mut lane).await {} }));
     }
     tasks.push(Box::pin(answer(questions, runtime, settings, &traffic)));
     // None of them ever ends.

@@ -23,7 +23,7 @@ use crate::bell::Bell;
 use crate::random::Random;
 
 pub use serve::Lane;
-pub use tank::Tank;
+pub use tank::{Tank, Tanks};
 
 /// A manager and those who carry out its wishes.
 pub struct Runtime<'m> {

@@ -10,7 +10,7 @@ use picokube_core::backoff::Policy;
 use picokube_core::manager::{Manager, Rate, Settings};
 use picokube_core::store::Kind;
 use picokube_core::time::Duration;
-use picokube_driver::runtime::{Lane, Runtime, Tank};
+use picokube_driver::runtime::{Lane, Runtime, Tank, Tanks};
 use picokube_driver::{Buffers, Connection, Patience, Server};
 use static_cell::{ConstStaticCell, StaticCell};
 
@@ -39,8 +39,10 @@ pub(crate) fn start(
     static WORKSPACE: ConstStaticCell<Workspace> = ConstStaticCell::new(Workspace::new());
     static BUFFERS: ConstStaticCell<[ConnectionBuffers; CONNECTIONS]> =
         ConstStaticCell::new([const { Buffers::new() }; CONNECTIONS]);
-    static TANKS: ConstStaticCell<[[u8; PROFILE.tank]; LANES]> =
+    static MEMORY_OF_TANKS: ConstStaticCell<[[u8; PROFILE.tank]; LANES]> =
         ConstStaticCell::new([[0; PROFILE.tank]; LANES]);
+    static TANKS: StaticCell<[Tank<'static>; LANES]> = StaticCell::new();
+    static TANKS_OF_ALL: StaticCell<Tanks<'static>> = StaticCell::new();
     static RUNTIME: StaticCell<Runtime<'static>> = StaticCell::new();
 
     let network = network::sockets(stack);
@@ -62,10 +64,10 @@ pub(crate) fn start(
     for (kind, connection) in KINDS.into_iter().zip(&mut connections) {
         spawn(spawner, watch(runtime, kind, connection));
     }
-    for tank in TANKS.take() {
-        if let (Some(requests), Some(sources)) = (connections.next(), connections.next()) {
-            spawn(spawner, serve(runtime, Lane { requests, sources, tank: Tank::new(tank) }));
-        }
+    let tanks = TANKS.init(MEMORY_OF_TANKS.take().each_mut().map(|bytes| Tank::new(bytes)));
+    let tanks = TANKS_OF_ALL.init(Tanks::new(tanks));
+    while let (Some(requests), Some(sources)) = (connections.next(), connections.next()) {
+        spawn(spawner, serve(runtime, Lane { requests, sources, tanks }));
     }
     runtime
 }

@@ -9,7 +9,7 @@ use picokube_core::manager::{self, Body, Failure, Splice, Ticket};
 use reqwless::request::RequestBody;
 
 use super::document::Document;
-use super::tank::{FromTank, Ready, Tank};
+use super::tank::{FromTank, Ready, Tanks};
 use super::{Runtime, now};
 use crate::{Connection, Error, Head, Method, Receiver, Request};
 
@@ -19,8 +19,8 @@ pub struct Lane<'a, N: TcpConnect + 'a> {
     pub requests: Connection<'a, N>,
     /// Where the sources of spliced bodies are read.
     pub sources: Connection<'a, N>,
-    /// Where spliced bodies wait.
-    pub tank: Tank<'a>,
+    /// Where spliced bodies wait, those of other lanes as well.
+    pub tanks: &'a Tanks<'a>,
 }
 
 impl Runtime<'_> {
@@ -83,12 +83,17 @@ impl Runtime<'_> {
         splice: &Splice,
         lane: &mut Lane<'a, N>,
     ) -> Result<(), Failure> {
-        let Lane { requests, sources, tank } = lane;
-        if let Some(len) = tank.has(splice) {
-            return self.send(request, FromTank::new(tank, Some(len)), requests).await;
+        let Lane { requests, sources, tanks } = lane;
+        let taken = tanks.take(splice).await;
+        let tank = taken.tank;
+        if taken.len.is_some() {
+            return self.send(request, FromTank::new(tank, taken.len), requests).await;
         }
-        tank.begin();
-        let making = pin!(super::splice::make(splice, sources, tank));
+        let making = pin!(async {
+            let made = super::splice::make(splice, sources, tank).await;
+            taken.share();
+            made
+        });
         let mut sending = pin!(async {
             let len = match tank.ready().await {
                 Ready::Whole(len) => Some(len),

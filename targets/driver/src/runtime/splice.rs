@@ -37,7 +37,7 @@ pub(super) async fn make<'a, N: TcpConnect + 'a>(
             }
         }
     }
-    tank.finish(splice);
+    tank.finish();
     Ok(())
 }
 
