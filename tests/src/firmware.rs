@@ -22,7 +22,13 @@ pub fn image() -> Result<Arc<Image>> {
 
 /// The image that runs the driver's cases, built once.
 pub fn self_test_image() -> Result<Arc<Image>> {
-    static IMAGE: Built = Built::new(&["--self-test"]);
+    static IMAGE: Built = Built::new(&["--binary", "self-test"]);
+    IMAGE.open()
+}
+
+/// The firmware that gets into trouble on request, built once.
+pub fn trouble_image() -> Result<Arc<Image>> {
+    static IMAGE: Built = Built::new(&["--binary", "trouble"]);
     IMAGE.open()
 }
 
@@ -44,6 +50,7 @@ pub fn self_test(image: &Arc<Image>, mut see: impl FnMut(&Line)) -> Result<ExitS
 pub struct Device {
     image: Arc<Image>,
     page: Vec<u8>,
+    words: Vec<String>,
     status: SocketAddr,
     running: Mutex<Running>,
 }
@@ -57,25 +64,29 @@ struct Running {
 impl Device {
     /// Boots the reference firmware, configured for the API server at `server`.
     pub fn boot(server: SocketAddr) -> Result<Self> {
-        let address = format!("{HOST_SEEN_BY_GUEST}:{}", server.port());
-        let identity = "device-under-test";
-        let document = Document { server: &address, identity, qps: Some(0), ..Document::default() };
-        Self::boot_with(image()?, &document)
+        Self::boot_page(image()?, page(server)?)
+    }
+
+    /// Boots the firmware that gets into trouble of a kind, a while later.
+    pub fn boot_into(trouble: &str, server: SocketAddr) -> Result<Self> {
+        Self::start(trouble_image()?, page(server)?, vec![trouble.to_owned()])
     }
 
     /// Boots an image with a configuration.
     pub fn boot_with(image: Arc<Image>, document: &Document<'_>) -> Result<Self> {
-        let mut page = [0; PAGE];
-        let len = write_page(document, &mut page)?;
-        Self::boot_page(image, page[..len].to_vec())
+        Self::boot_page(image, encode(document)?)
     }
 
     /// Boots an image with whatever is on its configuration page.
     pub fn boot_page(image: Arc<Image>, page: Vec<u8>) -> Result<Self> {
+        Self::start(image, page, Vec::new())
+    }
+
+    fn start(image: Arc<Image>, page: Vec<u8>, words: Vec<String>) -> Result<Self> {
         let status = free_address()?;
-        let machine = start(&image, &page, status)?;
+        let machine = start(&image, &page, &words, status)?;
         let running = Mutex::new(Running { machine, log: Vec::new() });
-        Ok(Self { image, page, status, running })
+        Ok(Self { image, page, words, status, running })
     }
 
     /// Cuts the power and boots again.
@@ -83,7 +94,7 @@ impl Device {
         let mut running = self.running();
         // The old machine has to let go of its port first.
         running.machine.switch_off();
-        running.machine = start(&self.image, &self.page, self.status)?;
+        running.machine = start(&self.image, &self.page, &self.words, self.status)?;
         Ok(())
     }
 
@@ -92,9 +103,17 @@ impl Device {
         self.running().machine.set_link(up)
     }
 
-    /// Asks the device itself for a page.
+    /// Asks the device itself for a page, again if it is not listening yet.
     pub fn get(&self, path: &str) -> Result<Answer> {
-        Client::connect(self.status)?.send("GET", path, &[], b"")
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let answer = Client::connect(self.status)
+                .and_then(|mut client| client.send("GET", path, &[], b""));
+            if answer.is_ok() || Instant::now() > give_up {
+                return answer;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Reads the log on until a line contains `words`; gives that line.
@@ -128,8 +147,24 @@ impl Device {
     }
 }
 
-fn start(image: &Arc<Image>, page: &[u8], status: SocketAddr) -> Result<Machine> {
-    Machine::boot(image, Start { page: Some(page), status: Some(status), ..Start::default() })
+/// The page of a device at this server's service.
+fn page(server: SocketAddr) -> Result<Vec<u8>> {
+    let address = format!("{HOST_SEEN_BY_GUEST}:{}", server.port());
+    let identity = "device-under-test";
+    let document = Document { server: &address, identity, qps: Some(0), ..Document::default() };
+    encode(&document)
+}
+
+fn encode(document: &Document<'_>) -> Result<Vec<u8>> {
+    let mut page = [0; PAGE];
+    let len = write_page(document, &mut page)?;
+    Ok(page[..len].to_vec())
+}
+
+fn start(image: &Arc<Image>, page: &[u8], words: &[String], status: SocketAddr) -> Result<Machine> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (page, status) = (Some(page), Some(status));
+    Machine::boot(image, Start { words: &words, page, status, ..Start::default() })
 }
 
 fn free_address() -> Result<SocketAddr> {

@@ -24,8 +24,27 @@ pub(crate) const PACKAGE: &str = "picokube-mps2-an386";
 /// No self-test is silent for so long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The image that runs the driver's cases.
-const SELF_TEST: &str = "picokube-mps2-an386-self-test";
+/// What an image is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Binary {
+    /// To run the controllers
+    #[default]
+    Controllers,
+    /// To run the driver's test cases
+    SelfTest,
+    /// To run the controllers, and to get into trouble on request
+    Trouble,
+}
+
+impl Binary {
+    fn name(self) -> String {
+        match self {
+            Self::Controllers => PACKAGE.to_owned(),
+            Self::SelfTest => format!("{PACKAGE}-self-test"),
+            Self::Trouble => format!("{PACKAGE}-trouble"),
+        }
+    }
+}
 
 /// How large a firmware is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -51,18 +70,15 @@ impl Profile {
 
 /// Builds the image as it would be flashed.
 pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
-    build_binary(PACKAGE, profile)
+    build_binary(Binary::Controllers, profile)
 }
 
-/// Builds the image that runs the driver's cases.
-pub(crate) fn build_self_test() -> Result<PathBuf> {
-    build_binary(SELF_TEST, Profile::Reference)
-}
-
-fn build_binary(binary: &str, profile: Profile) -> Result<PathBuf> {
+/// Builds an image.
+pub(crate) fn build_binary(binary: Binary, profile: Profile) -> Result<PathBuf> {
+    let binary = binary.name();
     let mut cargo = setup::embedded_cargo("build");
     cargo.current_dir(workspace::root()).env("PICOKUBE_PROFILE", profile.name());
-    cargo.args(["--package", PACKAGE, "--bin", binary]);
+    cargo.args(["--package", PACKAGE, "--bin", &binary]);
     cargo.args(["--profile", "firmware", "--target", FIRMWARE_TARGET]);
     let messages = process::output(cargo.arg("--message-format=json-render-diagnostics"))?;
     let built = messages
@@ -119,7 +135,7 @@ pub(crate) fn self_test() -> Result<()> {
 /// Boots the firmware for its self-test and hands every log line to `see`.
 pub(crate) fn run_self_test(see: impl FnMut(&Line)) -> Result<()> {
     setup::run()?;
-    let image = Arc::new(Image::open(&build_self_test()?)?);
+    let image = Arc::new(Image::open(&build_binary(Binary::SelfTest, Profile::Reference)?)?);
     let status = picokube_tests::firmware::self_test(&image, see)?;
     ensure!(status.success(), "the firmware's self-test has failed");
     Ok(())

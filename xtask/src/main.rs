@@ -15,8 +15,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use firmware::Profile;
 use firmware::configure::Configuration;
+use firmware::{Binary, Profile};
 
 /// Everything a developer of picokube does, one command each.
 ///
@@ -55,9 +55,9 @@ enum FirmwareCommand {
         /// How large it is
         #[arg(long, value_enum, default_value_t)]
         profile: Profile,
-        /// Build the image that runs the driver's test cases instead
-        #[arg(long, conflicts_with = "profile")]
-        self_test: bool,
+        /// What it is for
+        #[arg(long, value_enum, default_value_t)]
+        binary: Binary,
     },
     /// Make the configuration page of one device, to be flashed beside the image
     Configure {
@@ -106,11 +106,9 @@ fn run(command: Command) -> Result<()> {
 
 fn run_firmware(command: FirmwareCommand) -> Result<()> {
     match command {
-        FirmwareCommand::Build { profile, self_test } => {
+        FirmwareCommand::Build { profile, binary } => {
             setup::run()?;
-            let image =
-                if self_test { firmware::build_self_test()? } else { firmware::build(profile)? };
-            println!("{}", image.display());
+            println!("{}", firmware::build_binary(binary, profile)?.display());
             Ok(())
         }
         FirmwareCommand::Configure { configuration, image, out } => {

@@ -160,6 +160,11 @@ impl<'a> Manager<'a> {
         self.wall.set(now, date);
     }
 
+    /// The server's time at `now`; `None` before its first answer.
+    pub fn wall_time(&self, now: Instant) -> Option<Timestamp> {
+        self.wall.at(now)
+    }
+
     /// Whether all caches are complete and the time is known, so that controllers act.
     pub fn has_started(&self) -> bool {
         self.wall.at(Instant::ZERO).is_some()

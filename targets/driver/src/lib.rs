@@ -10,6 +10,7 @@
 //!   it ends.
 //! - [`runtime`]: a manager of the core's, with its watches and requests carried out over such
 //!   connections.
+//! - [`status`]: the pages that tell how such a manager is doing.
 //!
 //! Firmware on `embassy-net` gets its [`TcpConnect`](embedded_nal_async::TcpConnect) from
 //! `sockets` (feature `embassy-net`).
@@ -24,6 +25,8 @@ mod random;
 pub mod runtime;
 #[cfg(feature = "embassy-net")]
 pub mod sockets;
+pub mod status;
+mod window;
 
 pub use connection::{Buffers, Connection, Head, Patience, Receiver, Request, Server};
 pub use error::Error;

@@ -44,6 +44,31 @@ impl<'m> Runtime<'m> {
         look(&self.manager.borrow())
     }
 
+    /// Waits until `condition` holds, looking whenever something has happened.
+    pub async fn until(&self, mut condition: impl FnMut(&Manager<'m>) -> bool) {
+        loop {
+            let before = self.bell.rung();
+            if condition(&self.manager.borrow()) {
+                return;
+            }
+            self.bell.wait(before).await;
+        }
+    }
+
+    /// How often something has happened, and whether something should happen now.
+    ///
+    /// When the first stands still while the second holds, for longer than any request may take,
+    /// whoever should act hangs: time for a watchdog.
+    pub fn pulse(&self) -> (u32, bool) {
+        let due = self.manager.borrow().poll_at().is_some_and(|at| at <= now());
+        (self.bell.rung(), due)
+    }
+
+    /// The server's time, once it has told.
+    pub fn wall_time(&self) -> Option<Timestamp> {
+        self.manager.borrow().wall_time(now())
+    }
+
     /// Acts on the manager now.
     fn with<T>(&self, act: impl FnOnce(&mut Manager<'m>, CoreInstant, u32) -> T) -> T {
         let random = self.random.borrow_mut().next();

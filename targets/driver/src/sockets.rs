@@ -61,6 +61,13 @@ impl<'d, const N: usize> Sockets<'d, N> {
     }
 }
 
+impl<const N: usize> Sockets<'_, N> {
+    /// How many connections are open or being opened.
+    pub fn in_use(&self) -> usize {
+        self.sockets.iter().filter(|socket| socket.try_borrow().is_err()).count()
+    }
+}
+
 impl<'d, const N: usize> TcpConnect for Sockets<'d, N> {
     type Error = SocketError;
     type Connection<'a>

@@ -3,7 +3,6 @@
 use core::net::SocketAddr;
 
 use embassy_executor::{SpawnError, SpawnToken, Spawner};
-use embassy_net::Stack;
 use embassy_time::Duration as Span;
 use picokube_config::Configuration;
 use picokube_core::backoff::Policy;
@@ -14,8 +13,10 @@ use picokube_driver::runtime::{Lane, Runtime, Tank, Tanks};
 use picokube_driver::{Buffers, Connection, Patience, Server};
 use static_cell::{ConstStaticCell, StaticCell};
 
-use crate::network::{self, Network};
+use crate::crash::Crash;
+use crate::network::Network;
 use crate::profile::{LANES, PROFILE, Stores, Workspace};
+use crate::report;
 
 /// Every kind that is watched.
 const KINDS: [Kind; 3] = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod];
@@ -25,37 +26,52 @@ pub(crate) const CONNECTIONS: usize = KINDS.len() + 2 * LANES;
 type ConnectionBuffers = Buffers<1536, 512>;
 
 /// Starts the controllers.
-///
-/// Not inlined: what is built here on the way to its static memory must not take room on the stack
-/// of the task that starts it.
-#[inline(never)]
 pub(crate) fn start(
     spawner: Spawner,
-    stack: Stack<'static>,
-    configuration: &Configuration<'static>,
+    network: &'static Network,
+    configuration: &'static Configuration<'static>,
     seed: u64,
+    crash: Option<Crash>,
 ) -> &'static Runtime<'static> {
+    let seed = seed as u32;
+    let runtime = runtime(configuration, seed);
+    start_tasks(spawner, network, configuration, seed, runtime, crash);
+    runtime
+}
+
+/// The manager in its static memory.
+///
+/// Neither this nor what follows is inlined: what they build on the way to static memory must not
+/// stay on the stack of the task that calls them.
+#[inline(never)]
+fn runtime(configuration: &Configuration<'static>, seed: u32) -> &'static Runtime<'static> {
     static STORES: ConstStaticCell<Stores> = ConstStaticCell::new(Stores::new());
     static WORKSPACE: ConstStaticCell<Workspace> = ConstStaticCell::new(Workspace::new());
+    static RUNTIME: StaticCell<Runtime<'static>> = StaticCell::new();
+    let (parts, desk) = (STORES.take().parts(), WORKSPACE.take().desk());
+    RUNTIME.init(Runtime::new(Manager::new(parts, desk, settings(configuration)), seed))
+}
+
+#[inline(never)]
+fn start_tasks(
+    spawner: Spawner,
+    network: &'static Network,
+    configuration: &'static Configuration<'static>,
+    seed: u32,
+    runtime: &'static Runtime<'static>,
+    mut crash: Option<Crash>,
+) {
     static BUFFERS: ConstStaticCell<[ConnectionBuffers; CONNECTIONS]> =
         ConstStaticCell::new([const { Buffers::new() }; CONNECTIONS]);
     static MEMORY_OF_TANKS: ConstStaticCell<[[u8; PROFILE.tank]; LANES]> =
         ConstStaticCell::new([[0; PROFILE.tank]; LANES]);
     static TANKS: StaticCell<[Tank<'static>; LANES]> = StaticCell::new();
     static TANKS_OF_ALL: StaticCell<Tanks<'static>> = StaticCell::new();
-    static RUNTIME: StaticCell<Runtime<'static>> = StaticCell::new();
-
-    let network = network::sockets(stack);
     let server = Server {
         address: SocketAddr::V4(configuration.server),
         host: configuration.host,
         authorization: configuration.authorization,
     };
-    let seed = seed as u32;
-    let manager =
-        Manager::new(STORES.take().parts(), WORKSPACE.take().desk(), settings(configuration));
-    let runtime: &Runtime<'static> = RUNTIME.init(Runtime::new(manager, seed));
-
     let mut connections = BUFFERS.take().iter_mut().zip(1..).map(|(buffers, n)| {
         let patience = if n <= KINDS.len() { WATCHES } else { REQUESTS };
         // Different seeds: what has failed together must not come back all at once.
@@ -67,15 +83,16 @@ pub(crate) fn start(
     let tanks = TANKS.init(MEMORY_OF_TANKS.take().each_mut().map(|bytes| Tank::new(bytes)));
     let tanks = TANKS_OF_ALL.init(Tanks::new(tanks));
     while let (Some(requests), Some(sources)) = (connections.next(), connections.next()) {
-        spawn(spawner, serve(runtime, Lane { requests, sources, tanks }));
+        // The first lane tells what happened, before anything else.
+        let lane = Lane { requests, sources, tanks };
+        spawn(spawner, serve(runtime, lane, configuration, crash.take()));
     }
-    runtime
 }
 
-fn spawn<S>(spawner: Spawner, task: Result<SpawnToken<S>, SpawnError>) {
+pub(crate) fn spawn<S>(spawner: Spawner, task: Result<SpawnToken<S>, SpawnError>) {
     match task {
         Ok(task) => spawner.spawn(task),
-        Err(_) => defmt::panic!("a task was started more often than it has room"),
+        Err(_) => panic!("a task was started more often than it has room"),
     }
 }
 
@@ -89,7 +106,15 @@ async fn watch(
 }
 
 #[embassy_executor::task(pool_size = LANES)]
-async fn serve(runtime: &'static Runtime<'static>, mut lane: Lane<'static, Network>) {
+async fn serve(
+    runtime: &'static Runtime<'static>,
+    mut lane: Lane<'static, Network>,
+    configuration: &'static Configuration<'static>,
+    crash: Option<Crash>,
+) {
+    if let Some(crash) = &crash {
+        report::send(crash, configuration, runtime, &mut lane.requests).await;
+    }
     match runtime.serve(&mut lane).await {}
 }
 

@@ -1,31 +1,45 @@
-//! What every board's firmware shares: configuration, network, controllers.
+//! What every board's firmware shares: configuration, network, controllers, status, and what to do
+//! when something goes wrong.
 //!
 //! A board brings up its chip, then hands an Ethernet driver and a few facts about itself to
 //! [`run`]. `docs/porting.md` leads from zero to a new board.
 #![no_std]
 
 mod controllers;
+pub mod crash;
 mod network;
 mod profile;
+mod report;
 pub mod stack;
+mod status;
+mod watchdog;
+
+use core::cell::Cell;
 
 use embassy_executor::Spawner;
-use embassy_futures::select::select;
+use embassy_futures::select::select3;
 use embassy_net::driver::Driver;
 use embassy_time::{Duration, Timer};
 use picokube_config::{Configuration, PageError, read_page};
+use static_cell::StaticCell;
 
+use controllers::spawn;
 pub use profile::{PROFILE, Profile};
+pub use watchdog::Watchdog;
 
 /// How often a device without a configuration says so.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
 
 /// What a board has.
-pub struct Board<D> {
+pub struct Board<D, W> {
     /// Its name.
     pub name: &'static str,
     /// Its network interface.
     pub ethernet: D,
+    /// Its watchdog, running.
+    pub watchdog: W,
+    /// Whether the watchdog has caused this boot without a chance to say so.
+    pub reset_by_watchdog: bool,
     /// The flash that is set aside for the configuration page.
     pub page: &'static [u8],
     /// A random number, new at every boot.
@@ -33,8 +47,9 @@ pub struct Board<D> {
 }
 
 /// Runs the controllers for ever. The board's main task awaits this.
-pub async fn run<D: Driver>(spawner: Spawner, board: Board<D>) -> ! {
-    let Board { name, ethernet, page, seed } = board;
+pub async fn run<D: Driver, W: Watchdog>(spawner: Spawner, board: Board<D, W>) -> ! {
+    stack::guard();
+    let Board { name, ethernet, watchdog, reset_by_watchdog, page, seed } = board;
     defmt::info!(
         "picokube {=str} on {=str}, {=str}: room for {=usize} pods, {=usize} ReplicaSets, \
          {=usize} Deployments",
@@ -45,28 +60,48 @@ pub async fn run<D: Driver>(spawner: Spawner, board: Board<D>) -> ! {
         PROFILE.replica_sets,
         PROFILE.deployments,
     );
+    let crash = last_crash(reset_by_watchdog);
+    let runtime = Cell::new(None);
+    let watching = watchdog::watch_over(watchdog, &runtime);
     let configuration = match read_page(page) {
         Ok(configuration) => configuration,
-        Err(error) => complain(error).await,
+        Err(error) => {
+            embassy_futures::join::join(watching, complain(error)).await;
+            panic!("a complaint has ended")
+        }
     };
+    static CONFIGURATION: StaticCell<Configuration<'static>> = StaticCell::new();
+    let configuration: &Configuration<'static> = CONFIGURATION.init(configuration);
     defmt::info!(
         "{=str} serves {}",
         configuration.identity,
         defmt::Display2Format(&configuration.server)
     );
-    let (stack, mut runner) = network::new(ethernet, &configuration, seed);
+    let (stack, mut runner) = network::new(ethernet, configuration, seed);
     let work = async {
         network::up(stack).await;
-        let _runtime = controllers::start(spawner, stack, &configuration, seed);
+        let network = network::sockets(stack);
+        let started = controllers::start(spawner, network, configuration, seed, crash);
+        spawn(spawner, status::serve(stack, network, started));
+        spawn(spawner, status::log(network, started));
+        runtime.set(Some(started));
         core::future::pending::<()>().await
     };
-    // Neither ever ends.
-    select(runner.run(), work).await;
-    defmt::panic!("the network stack has ended")
+    // None of them ever ends.
+    select3(runner.run(), watching, work).await;
+    panic!("the network stack has ended")
+}
+
+/// Why the device was reset, if it was not by its power; says so.
+fn last_crash(reset_by_watchdog: bool) -> Option<crash::Crash> {
+    let unsaid = || crash::Crash::unsaid(crash::Cause::Watchdog);
+    let crash = crash::take().or_else(|| reset_by_watchdog.then(unsaid))?;
+    defmt::error!("the last boot ended by {}", defmt::Display2Format(&crash));
+    Some(crash)
 }
 
 /// Without a configuration there is nothing to do but to say so.
-async fn complain(error: PageError) -> Configuration<'static> {
+async fn complain(error: PageError) -> ! {
     loop {
         defmt::error!(
             "{}: write one with `cargo xtask firmware configure`",

@@ -8,8 +8,8 @@ use static_cell::{ConstStaticCell, StaticCell};
 
 use crate::controllers::CONNECTIONS;
 
-/// DHCP has a socket of its own.
-const SOCKETS: usize = CONNECTIONS + 1;
+/// DHCP and the status pages have a socket each.
+const SOCKETS: usize = CONNECTIONS + 2;
 
 /// The driver's view of the network.
 pub(crate) type Network = Sockets<'static, CONNECTIONS>;

@@ -4,13 +4,15 @@ use cortex_m::peripheral::NVIC;
 use cortex_m_rt::exception;
 use embassy_sync::waitqueue::AtomicWaker;
 use heapless::String;
+use picokube_firmware::Board;
 use static_cell::ConstStaticCell;
 
 use crate::lan9118::{self, Frames, Lan9118};
 use crate::time_driver;
+use crate::watchdog::Watchdog;
 
 /// What people call it.
-pub const NAME: &str = "mps2-an386";
+const NAME: &str = "mps2-an386";
 
 /// Woken by the Ethernet controller's interrupt.
 static ETHERNET: AtomicWaker = AtomicWaker::new();
@@ -47,7 +49,20 @@ unsafe fn DefaultHandler(number: i16) {
         n if n == Interrupt::Clock as i16 => time_driver::on_clock_interrupt(),
         n if n == Interrupt::Alarm as i16 => time_driver::on_alarm_interrupt(),
         n if n == Interrupt::Ethernet as i16 => lan9118::on_interrupt(&ETHERNET),
-        n => defmt::panic!("unexpected interrupt {=i16}", n),
+        n => panic!("unexpected interrupt {n}"),
+    }
+}
+
+/// Starts what the board has. To be called once.
+pub fn board() -> Board<Lan9118, Watchdog> {
+    Board {
+        name: NAME,
+        ethernet: ethernet(),
+        watchdog: Watchdog::start(),
+        // It says so itself.
+        reset_by_watchdog: false,
+        page: configuration_page(),
+        seed: entropy(),
     }
 }
 
@@ -55,14 +70,14 @@ unsafe fn DefaultHandler(number: i16) {
 pub fn ethernet() -> Lan9118 {
     static FRAMES: ConstStaticCell<Frames> = ConstStaticCell::new(Frames::new());
     let Some(ethernet) = Lan9118::start(&ETHERNET, FRAMES.take()) else {
-        defmt::panic!("no LAN9118 at its address");
+        panic!("no LAN9118 at its address");
     };
     enable(Interrupt::Ethernet);
     ethernet
 }
 
 /// The flash that is set aside for the configuration page.
-pub fn configuration_page() -> &'static [u8] {
+fn configuration_page() -> &'static [u8] {
     unsafe extern "C" {
         // Of the memory map.
         static _config: [u8; picokube_config::PAGE];
@@ -87,7 +102,7 @@ pub fn entropy() -> u64 {
     let mut bytes = [0; 8];
     match semihosting::experimental::random::fill_bytes(&mut bytes) {
         Ok(()) => u64::from_ne_bytes(bytes),
-        Err(_) => defmt::panic!("no random numbers from the host"),
+        Err(_) => panic!("no random numbers from the host"),
     }
 }
 

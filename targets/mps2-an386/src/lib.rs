@@ -8,13 +8,8 @@ pub mod board;
 pub mod executor;
 pub mod lan9118;
 pub mod time_driver;
+pub mod watchdog;
 
 use defmt_semihosting as _; // the global logger
 
 defmt::timestamp!("{=u64:tus}", embassy_time::Instant::now().as_micros());
-
-#[panic_handler]
-fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
-    defmt::error!("{}", defmt::Display2Format(info));
-    board::exit(false)
-}

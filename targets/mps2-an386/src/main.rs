@@ -4,7 +4,6 @@
 
 use cortex_m_rt::entry;
 use embassy_executor::Spawner;
-use picokube_firmware::Board;
 use picokube_mps2_an386::{board, executor, time_driver};
 
 #[entry]
@@ -12,17 +11,11 @@ fn main() -> ! {
     time_driver::start();
     executor::run(|spawner| match main_task(spawner) {
         Ok(task) => spawner.spawn(task),
-        Err(_) => defmt::panic!("the main task exists once and is started once"),
+        Err(_) => panic!("the main task exists once and is started once"),
     })
 }
 
 #[embassy_executor::task]
 async fn main_task(spawner: Spawner) {
-    let board = Board {
-        name: board::NAME,
-        ethernet: board::ethernet(),
-        page: board::configuration_page(),
-        seed: board::entropy(),
-    };
-    picokube_firmware::run(spawner, board).await
+    picokube_firmware::run(spawner, board::board()).await
 }

@@ -2,4 +2,6 @@
 
 mod configuration;
 mod self_test;
+mod status;
+mod trouble;
 mod workflow;

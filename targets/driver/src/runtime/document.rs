@@ -1,15 +1,14 @@
 //! Bodies that the manager writes on demand.
 
-use core::fmt;
-
 use embedded_io_async::Write;
 use picokube_core::manager::Ticket;
 use reqwless::request::RequestBody;
 
 use super::Runtime;
+use crate::window;
 
 /// How much of a document is in memory at a time.
-const WINDOW: usize = 256;
+type Window = window::Window<256>;
 
 /// A document of the manager's, sent through a small window: the manager writes it anew for every
 /// window, which costs time only for the few that are longer.
@@ -23,9 +22,9 @@ pub(super) struct Document<'r, 'm> {
 impl<'r, 'm> Document<'r, 'm> {
     /// `None` if what the document is about is gone.
     pub(super) fn new(runtime: &'r Runtime<'m>, ticket: Ticket) -> Option<Self> {
-        let mut window = Window { skip: usize::MAX, seen: 0, bytes: heapless::Vec::new() };
+        let mut window = Window::counting();
         runtime.manager.borrow().write_body(ticket, &mut window).ok()?;
-        Some(Self { runtime, ticket, len: window.seen })
+        Some(Self { runtime, ticket, len: window.seen() })
     }
 }
 
@@ -37,34 +36,15 @@ impl RequestBody for Document<'_, '_> {
     async fn write<W: Write>(&self, writer: &mut W) -> Result<(), W::Error> {
         let mut sent = 0;
         while sent < self.len {
-            let mut window = Window { skip: sent, seen: 0, bytes: heapless::Vec::new() };
+            let mut window = Window::after(sent);
             let written = self.runtime.manager.borrow().write_body(self.ticket, &mut window);
-            if written.is_err() || window.bytes.is_empty() {
+            if written.is_err() || window.bytes().is_empty() {
                 // Too short now: the length was announced, so the request will be refused.
                 break;
             }
-            writer.write_all(&window.bytes).await?;
-            sent += window.bytes.len();
+            writer.write_all(window.bytes()).await?;
+            sent += window.bytes().len();
         }
         Ok(())
-    }
-}
-
-/// Keeps the part of a text that begins after `skip` bytes, as far as it fits.
-struct Window {
-    skip: usize,
-    seen: usize,
-    bytes: heapless::Vec<u8, WINDOW>,
-}
-
-impl fmt::Write for Window {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let bytes = text.as_bytes();
-        let from = self.skip.saturating_sub(self.seen);
-        self.seen += bytes.len();
-        let wanted = bytes.get(from..).unwrap_or_default();
-        let room = WINDOW - self.bytes.len();
-        let fits = wanted.get(..room).unwrap_or(wanted);
-        self.bytes.extend_from_slice(fits).map_err(|_| fmt::Error)
     }
 }

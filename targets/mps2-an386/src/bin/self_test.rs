@@ -13,7 +13,7 @@ use embassy_executor::Spawner;
 use embassy_net::{Config, Runner, StackResources};
 use heapless::String;
 use picokube_driver::sockets::{SocketBuffers, Sockets};
-use picokube_firmware::stack;
+use picokube_firmware::{crash, stack};
 use picokube_first_light::{Bench, CASES, Memory, Peer};
 use picokube_mps2_an386::lan9118::Lan9118;
 use picokube_mps2_an386::{board, executor, time_driver};
@@ -31,12 +31,16 @@ fn main() -> ! {
     time_driver::start();
     executor::run(|spawner| match main_task(spawner) {
         Ok(task) => spawner.spawn(task),
-        Err(_) => defmt::panic!("the main task exists once and is started once"),
+        Err(_) => panic!("the main task exists once and is started once"),
     })
 }
 
 #[embassy_executor::task]
 async fn main_task(spawner: Spawner) {
+    if let Some(crash) = crash::take() {
+        defmt::error!("{}", defmt::Display2Format(&crash));
+        board::exit(false)
+    }
     let Some((peer, black_hole_port)) = peer() else {
         defmt::error!("give `ADDRESS:PORT PORT` on the semihosting command line");
         board::exit(false)
@@ -66,7 +70,7 @@ async fn network(spawner: Spawner) -> &'static Network {
     let (stack, runner) = embassy_net::new(board::ethernet(), config, RESOURCES.take(), seed);
     match run_stack(runner) {
         Ok(task) => spawner.spawn(task),
-        Err(_) => defmt::panic!("the network task exists once and is started once"),
+        Err(_) => panic!("the network task exists once and is started once"),
     }
     stack.wait_config_up().await;
     NETWORK.init(Sockets::new(stack, BUFFERS.take()))

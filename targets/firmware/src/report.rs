@@ -1,0 +1,95 @@
+//! Tells the cluster why the device was reset.
+
+use core::fmt::{self, Write};
+use core::ops::ControlFlow;
+
+use heapless::String;
+use picokube_config::Configuration;
+use picokube_core::json::Escape;
+use picokube_core::manager::Manager;
+use picokube_driver::runtime::Runtime;
+use picokube_driver::{Connection, Head, Method, Receiver, Request};
+
+use crate::crash::Crash;
+use crate::network::Network;
+
+/// Sends an event about the reset, until the server has answered. Without it, the connection is
+/// as it was.
+pub(crate) async fn send(
+    crash: &Crash,
+    configuration: &Configuration<'static>,
+    runtime: &Runtime<'_>,
+    connection: &mut Connection<'static, Network>,
+) {
+    // By then the server has told the time.
+    runtime.until(Manager::has_started).await;
+    let mut event = Event { body: String::new(), target: String::new() };
+    if event.write(crash, configuration, runtime).is_err() {
+        defmt::warn!("the event about the last reset is too long");
+        return;
+    }
+    let headers = &[("Content-Type", "application/json")];
+    let body = event.body.as_bytes();
+    let request = Request { method: Method::POST, target: &event.target, headers, body };
+    loop {
+        let mut answer = Answer { status: 0 };
+        match connection.exchange(&request, &mut answer).await {
+            Ok(()) if answer.status < 300 => return,
+            Ok(()) if answer.status < 500 => {
+                defmt::warn!("the event about the last reset is refused: {=u16}", answer.status);
+                return;
+            }
+            // The connection itself waits before it tries again; a server in trouble is waited
+            // for in the same way.
+            Ok(()) => embassy_time::Timer::after_secs(5).await,
+            Err(_) => {}
+        }
+    }
+}
+
+struct Event {
+    body: String<768>,
+    target: String<128>,
+}
+
+impl Event {
+    fn write(
+        &mut self,
+        crash: &Crash,
+        configuration: &Configuration<'_>,
+        runtime: &Runtime<'_>,
+    ) -> fmt::Result {
+        let Configuration { identity, namespace, .. } = *configuration;
+        let namespace = namespace.unwrap_or("default");
+        let time = runtime.wall_time().unwrap_or_default();
+        let time = time.rfc3339();
+        write!(self.target, "/api/v1/namespaces/{namespace}/events")?;
+        let out = &mut self.body;
+        write!(
+            out,
+            "{{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"type\":\"Warning\",\"reason\":\"Rebooted\",\
+             \"metadata\":{{\"generateName\":\"{identity}-\",\"namespace\":\"{namespace}\"}},\
+             \"involvedObject\":{{\"kind\":\"Node\",\"name\":\"{identity}\"}},\
+             \"source\":{{\"component\":\"picokube\",\"host\":\"{identity}\"}},\
+             \"firstTimestamp\":\"{time}\",\"lastTimestamp\":\"{time}\",\"count\":1,\
+             \"message\":\"picokube was reset: "
+        )?;
+        write!(Escape(out), "{crash}")?;
+        out.write_str("\"}")
+    }
+}
+
+struct Answer {
+    status: u16,
+}
+
+impl Receiver for Answer {
+    fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
+        self.status = head.status;
+        ControlFlow::Continue(())
+    }
+
+    async fn body(&mut self, _: &[u8]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,123 @@
+//! How the device is doing: pages over HTTP, and a line in the log every minute.
+
+use core::fmt;
+
+use embassy_futures::select::{Either, select};
+use embassy_net::Stack;
+use embassy_net::tcp::TcpSocket;
+use embassy_time::{Duration, Instant, Timer};
+use picokube_core::manager::Manager;
+use picokube_core::metrics::Exposition;
+use picokube_core::store::Kind;
+use picokube_driver::runtime::Runtime;
+use picokube_driver::status::Pages;
+use static_cell::ConstStaticCell;
+
+use crate::controllers::CONNECTIONS;
+use crate::network::Network;
+use crate::stack;
+
+/// Where the pages are.
+const PORT: u16 = 80;
+/// How long a client may be silent.
+const SILENCE: Duration = Duration::from_secs(10);
+const LINE_EVERY: Duration = Duration::from_secs(60);
+
+/// Serves the pages, one client after the other, for ever.
+#[embassy_executor::task]
+pub(crate) async fn serve(
+    stack: Stack<'static>,
+    network: &'static Network,
+    runtime: &'static Runtime<'static>,
+) {
+    static RX: ConstStaticCell<[u8; 256]> = ConstStaticCell::new([0; 256]);
+    static TX: ConstStaticCell<[u8; 1024]> = ConstStaticCell::new([0; 1024]);
+    let mut socket = TcpSocket::new(stack, RX.take(), TX.take());
+    socket.set_timeout(Some(SILENCE));
+    let platform = |out: &mut dyn fmt::Write| write_platform(network, out);
+    let pages = Pages { runtime, platform: &platform };
+    loop {
+        if socket.accept(PORT).await.is_ok() && pages.answer(&mut socket).await.is_ok() {
+            socket.close();
+            // A reset would take the answer from a client that has not read it yet.
+            while socket.read(&mut [0; 16]).await.is_ok_and(|len| len > 0) {}
+        }
+        socket.abort();
+        let _ = socket.flush().await;
+    }
+}
+
+/// Tells the log when the controllers begin, when something does not fit, and how things are.
+#[embassy_executor::task]
+pub(crate) async fn log(network: &'static Network, runtime: &'static Runtime<'static>) {
+    runtime.until(Manager::has_started).await;
+    defmt::info!("the controllers have started");
+    report(network, runtime);
+    let mut refused = 0;
+    let mut next = Instant::now() + LINE_EVERY;
+    loop {
+        let changed = runtime.until(|manager| refusals(manager) != refused);
+        match select(changed, Timer::at(next)).await {
+            Either::First(()) => {
+                refused = runtime.inspect(refusals);
+                match refused {
+                    0 => defmt::info!("everything fits again"),
+                    n => defmt::warn!("{=u32} objects do not fit: their owners are blind", n),
+                }
+            }
+            Either::Second(()) => {
+                report(network, runtime);
+                next += LINE_EVERY;
+            }
+        }
+    }
+}
+
+/// The status line.
+fn report(network: &Network, runtime: &Runtime<'_>) {
+    let (used, room) = stack::high_water();
+    runtime.inspect(|manager| {
+        let cache = manager.cache();
+        defmt::info!(
+            "status: {=usize}/{=usize} pods, {=usize}/{=usize} ReplicaSets, \
+             {=usize}/{=usize} Deployments, {=u32} refused; {=usize}/{=usize} connections; \
+             stack {=usize}/{=usize}; {}",
+            cache.pods.taken(),
+            cache.pods.capacity(),
+            cache.replica_sets.taken(),
+            cache.replica_sets.capacity(),
+            cache.deployments.taken(),
+            cache.deployments.capacity(),
+            refusals(manager),
+            network.in_use(),
+            CONNECTIONS,
+            used,
+            room,
+            manager.metrics(),
+        );
+    });
+}
+
+/// Objects that do not fit, by the last complete lists.
+fn refusals(manager: &Manager<'_>) -> u32 {
+    [Kind::Pod, Kind::ReplicaSet, Kind::Deployment]
+        .into_iter()
+        .map(|kind| manager.cache().refused(kind))
+        .sum()
+}
+
+/// The metrics of the device itself.
+fn write_platform(network: &Network, out: &mut dyn fmt::Write) -> fmt::Result {
+    let mut page = Exposition::new(out);
+    let (used, room) = stack::high_water();
+    for (name, help, value) in [
+        ("picokube_uptime_seconds", "Time since the boot.", Instant::now().as_secs()),
+        ("picokube_stack_bytes", "Room for the stack.", room as u64),
+        ("picokube_stack_high_water_bytes", "The deepest the stack has been.", used as u64),
+        ("picokube_connections", "Connections to the API server.", network.in_use() as u64),
+        ("picokube_connections_max", "The most there can be.", CONNECTIONS as u64),
+    ] {
+        page.single(name, "gauge", help, value)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! What the device tells of itself.
+
+use anyhow::{Context, Result, ensure};
+use picokube_tests::firmware::Device;
+use picokube_tests::picokube::Picokube;
+
+#[test]
+fn pages_and_log_tell_how_the_device_is() -> Result<()> {
+    let mut cluster = Picokube::on_disk(&["up", "--no-controllers", "--nodes", "1"])?;
+    cluster.kill()?;
+    let device = Device::boot(cluster.address())?;
+    device.wait_for_line("address 10.0.2.15/24")?;
+    // Alive, but of no use without a server.
+    cluster_less(&device)?;
+    cluster.restart()?;
+    device.wait_for_line("the controllers have started")?;
+    device.wait_for_line("status: 0/512 pods, 0/128 ReplicaSets, 0/64 Deployments, 0 refused")?;
+    let ready = device.get("/readyz")?;
+    assert_eq!((ready.status, ready.text().lines().last()), (200, Some("readyz check passed")));
+
+    let kubectl = cluster.kubectl()?;
+    kubectl.ok(&["create", "deployment", "web", "--image=app:1", "--replicas=3"])?;
+    kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=2m"])?;
+    let metrics = device.get("/metrics")?;
+    assert_eq!(metrics.status, 200);
+    let metrics = metrics.text();
+    let value = |name: &str| -> Result<u64> {
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        Ok(line.with_context(|| format!("no {name} in:\n{metrics}"))?.parse()?)
+    };
+    assert_eq!(value("picokube_cached_objects{kind=\"Pod\"}")?, 3);
+    assert_eq!(value("picokube_cache_capacity{kind=\"Pod\"}")?, 512);
+    assert_eq!(value("picokube_blind_owners{kind=\"ReplicaSet\"}")?, 0);
+    assert_eq!(value("picokube_connections_max")?, 5);
+    assert!(value("picokube_connections")? >= 3, "three watches are open");
+    assert!(value("workqueue_adds_total{name=\"deployment\"}")? > 0);
+    let (used, room) = (value("picokube_stack_high_water_bytes")?, value("picokube_stack_bytes")?);
+    assert!(used > 1000 && used < room, "{used} of {room}");
+
+    assert_eq!(device.get("/somewhere")?.status, 404);
+    Ok(())
+}
+
+fn cluster_less(device: &Device) -> Result<()> {
+    let health = device.get("/healthz")?;
+    ensure!(health.status == 200 && health.text() == "ok\n", "{}", health.text());
+    let ready = device.get("/readyz")?;
+    ensure!(ready.status == 503, "{}", ready.text());
+    ensure!(ready.text().contains("[-]pods not listed yet"), "{}", ready.text());
+    Ok(())
+}
