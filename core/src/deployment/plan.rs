@@ -155,6 +155,11 @@ impl Plan {
         fits
     }
 
+    /// Whether a ReplicaSet changes its size.
+    pub(super) fn scales(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Scale { .. }))
+    }
+
     /// Adds the write of a status. Kubernetes writes from a copy that it read before, so that a
     /// second write in the same sync is refused as a conflict and the sync is done over: here,
     /// the sync ends without that write, and the key comes straight back.

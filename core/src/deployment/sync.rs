@@ -60,7 +60,9 @@ impl Worker {
                 }
                 Phase::Waiting if !is_there => self.phase = Phase::Ending,
                 Phase::Waiting => {
-                    if context.now < self.until && !context.sets_have_got_on(key) {
+                    if context.now < self.until
+                        && !context.sets_have_got_on(key, self.plan.scales())
+                    {
                         return None;
                     }
                     self.begin(key, self.uid);
@@ -274,15 +276,10 @@ impl Context<'_, '_> {
     /// gives it that time by a conflict of its own making, with a back-off: the recordings show
     /// the first pod of a new ReplicaSet before the next status of the Deployment, and if old
     /// ReplicaSets were scaled, also all that the new one has to say.
-    fn sets_have_got_on(&self, key: Slot) -> bool {
+    fn sets_have_got_on(&self, key: Slot, scaled: bool) -> bool {
         let Some(d) = self.cache.deployments.get(key) else { return true };
         let template = d.record.template();
-        let is_unheard = |set: &ReplicaSet| {
-            set.observed_generation() != 0 && set.generation() > set.observed_generation()
-        };
-        let sets = || self.cache.replica_sets_of(key);
-        let scaled = sets().any(|(_, set)| is_unheard(&set.record));
-        sets().all(|(slot, set)| {
+        self.cache.replica_sets_of(key).all(|(slot, set)| {
             let wanted = self.replica_set_queue.is_wanted(slot);
             let worker = self.replica_set_workers.iter().find(|worker| worker.key == Some(slot));
             let is_new = set.record.template() == template;

@@ -103,6 +103,11 @@ impl Worker {
         (self.phase == Phase::Waiting).then_some(self.until)
     }
 
+    /// Whether a sync of this Deployment is under way, and not just put off.
+    pub(crate) fn is_at_work(&self, deployment: Option<Slot>) -> bool {
+        self.key == deployment && self.phase != Phase::Waiting
+    }
+
     /// The sync ends here.
     pub(crate) fn stop(&mut self, outcome: Outcome) {
         self.outcome = outcome;

@@ -176,6 +176,7 @@ impl Manager<'_> {
             replica_set_queue: parts.replica_set_queue,
             replica_set_workers: &[],
             deployment_queue: parts.deployment_queue,
+            deployment_workers: &[],
             expectations: parts.expectations,
             ranking: parts.ranking,
             status_pending: parts.status_pending,

@@ -1,6 +1,6 @@
 //! What a sync works with.
 
-use crate::deployment::View;
+use crate::deployment::{self, View};
 use crate::event::{Message, Recorder, Subject};
 use crate::expect::Expectations;
 use crate::link::Slot;
@@ -19,6 +19,8 @@ pub(crate) struct Context<'c, 'a> {
     /// What the ReplicaSet controller is at, for those who wait for it.
     pub(crate) replica_set_workers: &'c [replicaset::Worker],
     pub(crate) deployment_queue: &'c mut Queue,
+    /// What the Deployment controller is at, for those who let it finish.
+    pub(crate) deployment_workers: &'c [deployment::Worker],
     pub(crate) expectations: &'c mut Expectations,
     pub(crate) ranking: &'c mut [Ranked],
     /// Since when the status of each ReplicaSet waits to be written, in milliseconds; 0 if none.

@@ -193,8 +193,8 @@ impl<'a> Manager<'a> {
     }
 
     fn replica_set_syncs(&mut self, now: Instant) -> Option<Split<'_, 'a, replicaset::Worker>> {
-        let (context, replica_set_workers, _) = self.split(now)?;
-        Some((context, replica_set_workers))
+        let (context, workers, deployment_workers) = self.split(now)?;
+        Some((Context { deployment_workers, ..context }, workers))
     }
 
     fn deployment_syncs(&mut self, now: Instant) -> Option<Split<'_, 'a, deployment::Worker>> {
@@ -213,6 +213,7 @@ impl<'a> Manager<'a> {
             replica_set_queue: parts.replica_set_queue,
             replica_set_workers: &[],
             deployment_queue: parts.deployment_queue,
+            deployment_workers: &[],
             expectations: parts.expectations,
             ranking: parts.ranking,
             status_pending: parts.status_pending,

@@ -61,7 +61,7 @@ impl Worker {
                     None if self.open > 0 => return None,
                     None => self.phase = Phase::Status,
                 },
-                Phase::Status if self.open > 0 => return None,
+                Phase::Status if self.open > 0 || context.owner_is_at_work(key) => return None,
                 Phase::Status => {
                     if self.wants_status(context, key) {
                         return Some(Want::Status);
@@ -216,6 +216,13 @@ impl Worker {
 }
 
 impl Context<'_, '_> {
+    /// Whether the ReplicaSet's Deployment is in the middle of a sync. A status then waits for its
+    /// end, so that the Deployment's own status is of one piece whoever is faster.
+    fn owner_is_at_work(&self, key: Slot) -> bool {
+        let owner = self.cache.owner_of_replica_set(key).slot();
+        owner.is_some() && self.deployment_workers.iter().any(|worker| worker.is_at_work(owner))
+    }
+
     /// Ranks the claimed pods of a ReplicaSet and marks the first `count` for deletion.
     fn choose_victims(&mut self, key: Slot, count: usize) {
         let Some(rs) = self.cache.replica_sets.get(key) else { return };
