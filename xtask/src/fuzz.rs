@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::{process, workspace};
 
 /// Folders with fuzz targets.
-const FOLDERS: [&str; 1] = ["core/fuzz"];
+const FOLDERS: [&str; 2] = ["core/fuzz", "host-sim/fuzz"];
 
 /// Runs every target for `seconds`, where a nightly compiler and cargo-fuzz are at hand.
 pub(crate) fn run(seconds: u32) -> Result<String> {
