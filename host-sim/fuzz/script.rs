@@ -140,7 +140,7 @@ impl Player {
 }
 
 enum Line {
-    Request(Request),
+    Request(Box<Request>),
     Wait(i64),
 }
 
@@ -173,7 +173,7 @@ fn parse(text: &[u8]) -> Option<Line> {
         };
         *header = value.to_owned();
     }
-    Some(Line::Request(request))
+    Some(Line::Request(Box::new(request)))
 }
 
 fn check_status(code: u16, status: &Value) {

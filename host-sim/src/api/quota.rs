@@ -1,17 +1,83 @@
-//! ResourceQuota arithmetic: what a pod uses, and whether a quota allows it.
+//! ResourceQuota arithmetic: what an object uses, and whether a quota allows it.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::kind::Kind;
 use super::object::{at, entries, list, name, text};
+use super::qos;
 use super::quantity::Quantity;
 
 /// Amounts by the names quotas use: `pods`, `count/pods`, `requests.cpu`, `limits.memory`…
 pub type Usage = BTreeMap<String, Quantity>;
 
+/// Kinds of the core group whose number can be limited by their plain name.
+const COUNTED: [&str; 7] = [
+    "configmaps",
+    "persistentvolumeclaims",
+    "pods",
+    "replicationcontrollers",
+    "resourcequotas",
+    "secrets",
+    "services",
+];
+
+/// Whether objects of `kind` can use some of `resource`.
+pub fn concerns(resource: &str, kind: &Kind) -> bool {
+    if let Some(counted) = resource.strip_prefix("count/") {
+        return counted == kind.qualified_resource();
+    }
+    if !kind.group.is_empty() {
+        return false;
+    }
+    match (kind.kind, resource) {
+        (_, name) if name == kind.plural => COUNTED.contains(&name),
+        ("PersistentVolumeClaim", "requests.storage") => true,
+        ("Service", "services.nodeports" | "services.loadbalancers") => true,
+        ("Pod", "cpu" | "memory" | "ephemeral-storage") => true,
+        ("Pod", "requests.storage") => false,
+        ("Pod", name) => name.starts_with("requests.") || name.starts_with("limits."),
+        _ => false,
+    }
+}
+
+/// What an object counts for.
+pub fn usage(kind: &Kind, object: &Value) -> Usage {
+    if kind.group.is_empty() && kind.kind == "Pod" {
+        return pod_usage(object);
+    }
+    let mut usage = Usage::new();
+    let mut count = |resource: &str| usage.insert(resource.to_owned(), Quantity::whole(1));
+    count(&format!("count/{}", kind.qualified_resource()));
+    if !kind.group.is_empty() {
+        return usage;
+    }
+    if COUNTED.contains(&kind.plural) {
+        count(kind.plural);
+    }
+    if kind.kind == "Service" {
+        let spec = at(object, &["spec"]);
+        let served_by_nodes = matches!(text(spec, "type"), "NodePort" | "LoadBalancer");
+        if text(spec, "type") == "LoadBalancer" {
+            count("services.loadbalancers");
+        }
+        if served_by_nodes {
+            let ports = i64::try_from(list(spec, "ports").len()).unwrap_or(i64::MAX);
+            usage.insert("services.nodeports".to_owned(), Quantity::whole(ports));
+        }
+    }
+    let storage = at(object, &["spec", "resources", "requests", "storage"]);
+    if kind.kind == "PersistentVolumeClaim"
+        && let Some(amount) = storage.as_str().and_then(Quantity::parse)
+    {
+        usage.insert("requests.storage".to_owned(), amount);
+    }
+    usage
+}
+
 /// What a pod counts for. One that has ended counts only as an object.
-pub fn pod_usage(pod: &Value) -> Usage {
+fn pod_usage(pod: &Value) -> Usage {
     let mut usage = Usage::new();
     usage.insert("count/pods".to_owned(), Quantity::whole(1));
     if matches!(text(at(pod, &["status"]), "phase"), "Failed" | "Succeeded") {
@@ -31,30 +97,46 @@ pub fn pod_usage(pod: &Value) -> Usage {
     usage
 }
 
-/// The sum of two usages.
-pub fn add(mut total: Usage, more: &Usage) -> Usage {
-    for (resource, amount) in more {
-        let sum = total.get(resource).copied().unwrap_or(Quantity::ZERO).plus(*amount);
-        total.insert(resource.clone(), sum);
-    }
-    total
+/// Whether a quota is about an object at all. One with scopes is about some pods only.
+pub fn covers(quota: &Value, kind: &Kind, object: &Value) -> bool {
+    let spec = at(object, &["spec"]);
+    let terminating = || !at(spec, &["activeDeadlineSeconds"]).is_null();
+    let best_effort = || qos::class(spec) == "BestEffort";
+    list(at(quota, &["spec"]), "scopes").iter().all(|scope| {
+        kind.kind == "Pod"
+            && match scope.as_str() {
+                Some("Terminating") => terminating(),
+                Some("NotTerminating") => !terminating(),
+                Some("BestEffort") => best_effort(),
+                Some("NotBestEffort") => !best_effort(),
+                // Priorities and affinity across namespaces are not told apart here.
+                _ => false,
+            }
+    })
 }
 
-/// Why a quota does not allow a pod, in upstream's words; `None` if it does.
-/// `used` is what the namespace uses without the pod.
-pub fn refusal(quota: &Value, used: &Usage, pod: &Value) -> Option<String> {
-    let requested = pod_usage(pod);
+/// Why a quota does not allow an object, in upstream's words; `None` if it does.
+/// `used` says how much of a resource the namespace uses without the object.
+pub fn refusal(
+    quota: &Value,
+    kind: &Kind,
+    object: &Value,
+    used: impl Fn(&str) -> Quantity,
+) -> Option<String> {
+    let requested = usage(kind, object);
     let hard: BTreeMap<&str, Quantity> = entries(at(quota, &["spec"]), "hard")
         .filter_map(|(resource, limit)| Some((resource, Quantity::parse(limit.as_str()?)?)))
         .collect();
     let quota = name(quota);
-    if let Some(missing) = unspecified(&hard, pod) {
+    if kind.kind == "Pod"
+        && let Some(missing) = unspecified(&hard, object)
+    {
         return Some(format!("failed quota: {quota}: must specify {missing}"));
     }
     let mut over = Vec::new();
     for (resource, limit) in &hard {
         let Some(amount) = requested.get(*resource) else { continue };
-        let before = used.get(*resource).copied().unwrap_or(Quantity::ZERO);
+        let before = used(resource);
         if before.plus(*amount) > *limit {
             over.push((*resource, *amount, before, *limit));
         }
@@ -131,6 +213,15 @@ fn effective(spec: &Value, field: &str) -> Usage {
     needed
 }
 
+/// The sum of two usages.
+fn add(mut total: Usage, more: &Usage) -> Usage {
+    for (resource, amount) in more {
+        let sum = total.get(resource).copied().unwrap_or(Quantity::ZERO).plus(*amount);
+        total.insert(resource.clone(), sum);
+    }
+    total
+}
+
 fn maximum(mut a: Usage, b: &Usage) -> Usage {
     for (resource, amount) in b {
         let entry = a.entry(resource.clone()).or_insert(*amount);
@@ -145,6 +236,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::api::kind;
     use crate::api::testing::any_json;
 
     fn quota(hard: Value) -> Value {
@@ -155,26 +247,72 @@ mod tests {
         json!({"spec": {"containers": [{"name": "app", "resources": resources}]}})
     }
 
+    fn kind_of(plural: &str) -> &'static Kind {
+        kind::find("", "v1", plural).unwrap()
+    }
+
     #[test]
     fn counts_and_amounts_are_refused_in_upstreams_words() {
-        let mut used = Usage::new();
-        used.insert("pods".to_owned(), Quantity::whole(2));
-        used.insert("requests.cpu".to_owned(), Quantity::parse("900m").unwrap());
+        let used = |resource: &str| match resource {
+            "pods" => Quantity::whole(2),
+            "requests.cpu" => Quantity::parse("900m").unwrap(),
+            _ => Quantity::ZERO,
+        };
+        let refusal = |hard: Value, pod: &Value| refusal(&quota(hard), kind_of("pods"), pod, used);
         assert_eq!(
-            refusal(&quota(json!({"pods": "2"})), &used, &pod(json!({}))).unwrap(),
+            refusal(json!({"pods": "2"}), &pod(json!({}))).unwrap(),
             "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
         );
-        assert_eq!(refusal(&quota(json!({"pods": "3"})), &used, &pod(json!({}))), None);
+        assert_eq!(refusal(json!({"pods": "3"}), &pod(json!({}))), None);
         let small = pod(json!({"requests": {"cpu": "200m"}}));
         assert_eq!(
-            refusal(&quota(json!({"pods": "2", "requests.cpu": "1"})), &used, &small).unwrap(),
+            refusal(json!({"pods": "2", "requests.cpu": "1"}), &small).unwrap(),
             "exceeded quota: q, requested: pods=1,requests.cpu=200m, used: pods=2,\
              requests.cpu=900m, limited: pods=2,requests.cpu=1"
         );
         assert_eq!(
-            refusal(&quota(json!({"limits.memory": "1Gi"})), &used, &small).unwrap(),
+            refusal(json!({"limits.memory": "1Gi"}), &small).unwrap(),
             "failed quota: q: must specify limits.memory for: app"
         );
+    }
+
+    #[test]
+    fn what_an_object_uses_is_what_concerns_its_kind() {
+        let cases = [
+            ("services", json!({"spec": {"type": "LoadBalancer", "ports": [{}, {}]}})),
+            (
+                "persistentvolumeclaims",
+                json!({"spec": {"resources": {"requests": {"storage": "1Gi"}}}}),
+            ),
+            ("pods", pod(json!({"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}))),
+            ("configmaps", json!({})),
+            ("serviceaccounts", json!({})),
+        ];
+        for (plural, object) in cases {
+            let used = usage(kind_of(plural), &object);
+            assert!(used.contains_key(&format!("count/{plural}")), "{used:?}");
+            assert!(used.keys().all(|resource| concerns(resource, kind_of(plural))), "{used:?}");
+        }
+        assert_eq!(
+            usage(kind_of("services"), &json!({"spec": {"type": "NodePort", "ports": [{}, {}]}}))
+                .get("services.nodeports"),
+            Some(&Quantity::whole(2))
+        );
+        let deployments = kind::find("apps", "v1", "deployments").unwrap();
+        assert!(concerns("count/deployments.apps", deployments));
+        assert!(!concerns("deployments", deployments));
+    }
+
+    #[test]
+    fn scopes_pick_pods() {
+        let scoped = |scope: &str| json!({"spec": {"scopes": [scope]}});
+        let (pods, plain) = (kind_of("pods"), pod(json!({})));
+        assert!(covers(&scoped("BestEffort"), pods, &plain));
+        assert!(!covers(&scoped("NotBestEffort"), pods, &plain));
+        assert!(covers(&scoped("NotTerminating"), pods, &plain));
+        assert!(!covers(&scoped("Terminating"), pods, &plain));
+        assert!(!covers(&scoped("BestEffort"), kind_of("configmaps"), &json!({})));
+        assert!(covers(&json!({}), kind_of("configmaps"), &json!({})));
     }
 
     #[test]
@@ -192,7 +330,10 @@ mod tests {
     proptest! {
         #[test]
         fn any_values_are_taken_without_panic(quota in any_json(), pod in any_json()) {
-            let _ = refusal(&quota, &pod_usage(&pod), &pod);
+            for kind in kind::ALL {
+                let _ = refusal(&quota, kind, &pod, |_| Quantity::ZERO);
+                let _ = covers(&quota, kind, &pod);
+            }
         }
     }
 }

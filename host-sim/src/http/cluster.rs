@@ -19,6 +19,9 @@ use crate::time::Timestamp;
 
 use super::metrics::{Metrics, Subject};
 
+/// How long Kubernetes waits for a version that does not exist yet.
+const FRESHNESS: Duration = Duration::from_secs(3);
+
 /// The server behind its lock, and the revision that may be told to the outside.
 #[derive(Debug)]
 pub struct SharedServer {
@@ -140,6 +143,7 @@ impl SharedServer {
         };
         drop(request);
         let response = if call.is_read() {
+            self.wait_until_fresh(&call).await;
             let now = Timestamp::of_system_clock();
             self.read().read(now, call)
         } else {
@@ -177,6 +181,14 @@ impl SharedServer {
     /// How often each request that came over a connection was answered with each HTTP status.
     pub fn request_counts(&self) -> BTreeMap<(Subject, u16), u64> {
         self.metrics.requests()
+    }
+
+    /// A read at a version of the future waits a moment for that version to come about.
+    async fn wait_until_fresh(&self, call: &Call) {
+        let Some(wanted) = call.options.resource_version else { return };
+        let mut durable = self.durable.subscribe();
+        // Who has waited in vain is told so by the read itself.
+        let _ = tokio::time::timeout(FRESHNESS, durable.wait_for(|newest| *newest >= wanted)).await;
     }
 
     /// How many watches are open.
@@ -286,4 +298,51 @@ fn seed() -> u64 {
     let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
     hasher.write_i64(Timestamp::of_system_clock().unix_millis());
     Random::from_seed(hasher.finish()).next_u64()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+
+    use super::*;
+
+    const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+    fn cluster() -> Cluster {
+        Cluster::start(HistoryLimits::default(), None).expect("a cluster in memory")
+    }
+
+    /// Asks for something at the version that comes after `ahead` more writes.
+    fn ask(cluster: &Cluster, path: &str, ahead: u64) -> tokio::task::JoinHandle<Response> {
+        let version = cluster.shared().read().store().revision() + ahead;
+        let request = Request::new(Method::GET, &format!("{path}resourceVersion={version}"));
+        let shared = cluster.shared().clone();
+        tokio::spawn(async move { shared.answer(request).await })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_of_the_future_waits_for_it() {
+        let cluster = cluster();
+        cluster.shared().write(|server, now| server.settle(now));
+        for path in ["/api/v1/namespaces/default?", "/api/v1/pods?", "/api/v1/pods?watch=1&"] {
+            let answer = ask(&cluster, path, 1);
+            tokio::time::sleep(FRESHNESS / 2).await;
+            assert!(!answer.is_finished(), "{path}");
+            let body = r#"{"metadata":{"generateName":"c-"}}"#;
+            let write = Request::new(Method::POST, CONFIG_MAPS).with_body("application/json", body);
+            assert_eq!(cluster.shared().answer(write).await.status, 201);
+            assert_eq!(answer.await.expect("no panic").status, 200, "{path}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_future_that_does_not_come_is_a_timeout() {
+        let cluster = cluster();
+        let response = ask(&cluster, "/api/v1/pods?", 1000).await.expect("no panic");
+        assert_eq!(response.status, 504);
+        let status = response.into_value();
+        assert_eq!(status["reason"], "Timeout");
+        assert_eq!(status["details"]["causes"][0]["reason"], "ResourceVersionTooLarge");
+        assert_eq!(status["details"]["retryAfterSeconds"], 1);
+    }
 }

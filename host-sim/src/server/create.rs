@@ -53,7 +53,7 @@ impl Server {
             rules::manage_create(stored_kind, &mut object, call.writer(now)?);
         }
         rules::validate_create(stored_kind, &object)?;
-        self.admit_quota(stored_kind, id, namespace, &name)?;
+        self.admit_quota(stored_kind, namespace, &name, &object)?;
         if let Some(existing) = self.store.get(id, &key) {
             return Err(Status::already_exists(kind, &name, existing.deletion.is_some()));
         }

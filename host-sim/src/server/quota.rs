@@ -1,12 +1,15 @@
-//! ResourceQuota: how many objects of a kind a namespace may have.
+//! ResourceQuota: how much of each sort of thing a namespace may have.
 //!
 //! Usage is counted from the store at the moment of the decision, so two creations can never
-//! both take the last place. Limits on CPU and memory are stored but not enforced: simulated
-//! nodes have plenty of both.
+//! both take the last place.
+
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::api::kind::Kind;
+use crate::api::quantity::Quantity;
+use crate::api::quota;
 use crate::api::status::Status;
 use crate::store::{Entry, ResourceId};
 use crate::time::Timestamp;
@@ -18,40 +21,22 @@ impl Server {
     pub(super) fn admit_quota(
         &self,
         kind: &'static Kind,
-        id: ResourceId,
         namespace: &str,
         name: &str,
+        object: &Value,
     ) -> Result<(), Status> {
-        if namespace.is_empty() {
+        let quotas = self.store.resource(self.resources.quotas);
+        if namespace.is_empty() || quotas.is_empty() {
             return Ok(());
         }
         let prefix = format!("{namespace}/");
-        for quota in self.store.resource(self.resources.quotas).range(&prefix, None) {
-            let object = quota.parse();
-            let Some(hard) = object["spec"]["hard"].as_object() else { continue };
-            let mut exceeded = Vec::new();
-            for (resource, limit) in hard {
-                if !counts(resource, kind) {
-                    continue;
-                }
-                let used = self.count(id, &prefix);
-                let limit = limit_of(limit);
-                if used + 1 > limit {
-                    exceeded.push((resource, used, limit));
-                }
+        for entry in quotas.range(&prefix, None) {
+            let quota = entry.parse();
+            if !quota::covers(&quota, kind, object) {
+                continue;
             }
-            if !exceeded.is_empty() {
-                let join = |value: fn(&(&String, i64, i64)) -> i64| {
-                    let parts = exceeded.iter().map(|item| format!("{}={}", item.0, value(item)));
-                    parts.collect::<Vec<_>>().join(",")
-                };
-                let why = format!(
-                    "exceeded quota: {}, requested: {}, used: {}, limited: {}",
-                    quota.name(),
-                    join(|_| 1),
-                    join(|item| item.1),
-                    join(|item| item.2)
-                );
+            let used = |resource: &str| self.used(&quota, resource, &prefix);
+            if let Some(why) = quota::refusal(&quota, kind, object, used) {
                 return Err(Status::forbidden(kind, name, &why));
             }
         }
@@ -64,20 +49,23 @@ impl Server {
         let quotas: Vec<_> =
             self.store.resource(self.resources.quotas).range(&prefix, None).cloned().collect();
         let mut done = false;
-        for quota in quotas {
-            let object = quota.parse();
-            let Some(hard) = object["spec"]["hard"].as_object().cloned() else { continue };
-            let mut used = Map::new();
-            for resource in hard.keys() {
-                let counted = self.resources.by_storage.iter().position(|k| counts(resource, k));
-                if let Some(index) = counted {
-                    let count = self.count(ResourceId(index as u16), &prefix);
-                    used.insert(resource.clone(), Value::String(count.to_string()));
-                }
-            }
+        for entry in quotas {
+            let quota = entry.parse();
+            let Some(hard) = quota["spec"]["hard"].as_object().cloned() else { continue };
+            let is_known = |resource: &str| {
+                self.resources.by_storage.iter().any(|kind| quota::concerns(resource, kind))
+            };
+            let used: Map<String, Value> = hard
+                .keys()
+                .filter(|resource| is_known(resource))
+                .map(|resource| {
+                    let used = self.used(&quota, resource, &prefix);
+                    (resource.clone(), Value::String(used.to_string()))
+                })
+                .collect();
             let id = self.resources.quotas;
             done |= self
-                .amend(now, id, &quota, |object| {
+                .amend(now, id, &entry, |object| {
                     object["status"]["hard"] = Value::Object(hard);
                     object["status"]["used"] = Value::Object(used);
                 })
@@ -86,40 +74,28 @@ impl Server {
         done
     }
 
-    /// Objects that count: all of a kind, but only those pods that have not ended.
-    fn count(&self, id: ResourceId, prefix: &str) -> i64 {
-        let entries = self.store.resource(id).range(prefix, None);
-        if id != self.resources.pods {
-            return entries.count() as i64;
+    /// How much of a resource is used by the objects that a quota covers.
+    fn used(&self, quota: &Value, resource: &str, prefix: &str) -> Quantity {
+        let mut kinds = self.resources.by_storage.iter().enumerate();
+        let Some((id, kind)) = kinds.find(|(_, kind)| quota::concerns(resource, kind)) else {
+            return Quantity::ZERO;
+        };
+        let entries = self.store.resource(ResourceId(id as u16)).range(prefix, None);
+        let all_count = resource.starts_with("count/");
+        // Mostly it is about numbers, and those need no look into the objects.
+        if (all_count || resource == kind.plural) && quota["spec"]["scopes"].is_null() {
+            let counts = |entry: &&Arc<Entry>| all_count || kind.kind != "Pod" || !has_ended(entry);
+            let count = entries.filter(counts).count();
+            return Quantity::whole(i64::try_from(count).unwrap_or(i64::MAX));
         }
-        entries.filter(|pod| !has_ended(pod)).count() as i64
+        entries
+            .map(|entry| entry.parse())
+            .filter(|object| quota::covers(quota, kind, object))
+            .filter_map(|object| quota::usage(kind, &object).get(resource).copied())
+            .fold(Quantity::ZERO, Quantity::plus)
     }
 }
 
 fn has_ended(pod: &Entry) -> bool {
     matches!(rules::field(pod, "status.phase"), Some("Failed" | "Succeeded"))
-}
-
-/// Whether a line of a quota is about the number of objects of `kind`.
-fn counts(resource: &str, kind: &Kind) -> bool {
-    let plain = kind.group.is_empty()
-        && matches!(
-            kind.plural,
-            "pods"
-                | "services"
-                | "configmaps"
-                | "secrets"
-                | "persistentvolumeclaims"
-                | "resourcequotas"
-                | "replicationcontrollers"
-        );
-    plain && resource == kind.plural
-        || resource.strip_prefix("count/").is_some_and(|name| name == kind.qualified_resource())
-}
-
-fn limit_of(limit: &Value) -> i64 {
-    match limit {
-        Value::String(text) => rules::quantity(text).unwrap_or(i64::MAX),
-        other => other.as_i64().unwrap_or(i64::MAX),
-    }
 }

@@ -11,7 +11,6 @@ use crate::api::kind::Kind;
 use crate::api::lifecycle;
 use crate::api::patch;
 use crate::api::protobuf;
-use crate::api::quantity::Quantity;
 use crate::api::selector::LabelSelector;
 use crate::api::status::Status;
 use crate::random::Random;
@@ -196,9 +195,4 @@ pub(super) fn binding_target_required(name: &str) -> Status {
 /// A scalar field of a stored object.
 pub(super) fn field<'a>(entry: &'a Entry, path: &str) -> Option<&'a str> {
     path.split('.').try_fold(entry.fields(), |value, name| value.get(name)).and_then(Value::as_str)
-}
-
-/// A whole number from a quantity, such as a quota has it.
-pub(super) fn quantity(text: &str) -> Option<i64> {
-    Quantity::parse(text).map(Quantity::ceil)
 }

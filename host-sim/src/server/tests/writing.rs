@@ -191,6 +191,66 @@ fn a_pod_is_bound_once() {
 }
 
 #[test]
+fn a_quota_limits_amounts_and_numbers_of_other_kinds() {
+    let mut cluster = Cluster::new();
+    let quotas = "/api/v1/namespaces/default/resourcequotas";
+    let hard = json!({
+        "requests.cpu": "1", "limits.memory": "1Gi", "count/configmaps": "1",
+        "services": "0", "requests.storage": "5Gi", "count/deployments.apps": "1",
+    });
+    cluster.make(quotas, json!({"metadata": {"name": "lab"}, "spec": {"hard": hard}}));
+    let with = |name: &str, resources: Value| {
+        let mut pod = pod(name);
+        pod["spec"]["containers"][0]["resources"] = resources;
+        pod
+    };
+    let (status, error) = cluster.post(PODS, pod("silent"));
+    assert_eq!(status, 403);
+    assert_eq!(
+        error["message"],
+        "pods \"silent\" is forbidden: failed quota: lab: must specify limits.memory for: app; \
+         requests.cpu for: app"
+    );
+    let fits = json!({"requests": {"cpu": "600m"}, "limits": {"memory": "512Mi"}});
+    cluster.make(PODS, with("one", fits.clone()));
+    let (status, error) = cluster.post(PODS, with("two", fits));
+    assert_eq!(status, 403);
+    assert_eq!(
+        error["message"],
+        "pods \"two\" is forbidden: exceeded quota: lab, requested: requests.cpu=600m, \
+         used: requests.cpu=600m, limited: requests.cpu=1"
+    );
+    cluster.make(CONFIG_MAPS, config_map("one"));
+    let (_, error) = cluster.post(CONFIG_MAPS, config_map("two"));
+    assert_eq!(
+        error["message"],
+        "configmaps \"two\" is forbidden: exceeded quota: lab, requested: count/configmaps=1, \
+         used: count/configmaps=1, limited: count/configmaps=1"
+    );
+    let service = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
+    assert_eq!(cluster.post("/api/v1/namespaces/default/services", service).0, 403);
+    cluster.make(DEPLOYMENTS, deployment("one"));
+    assert_eq!(cluster.post(DEPLOYMENTS, deployment("two")).0, 403);
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    let claim = |name: &str, size: &str| {
+        json!({"metadata": {"name": name}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}},
+        }})
+    };
+    cluster.make(claims, claim("a", "3Gi"));
+    assert_eq!(cluster.post(claims, claim("b", "3Gi")).0, 403);
+    cluster.settle();
+    let (_, quota) = cluster.get(&format!("{quotas}/lab"));
+    assert_eq!(
+        quota["status"]["used"],
+        json!({
+            "requests.cpu": "600m", "limits.memory": "512Mi", "count/configmaps": "1",
+            "services": "0", "requests.storage": "3Gi", "count/deployments.apps": "1",
+        })
+    );
+}
+
+#[test]
 fn a_quota_counts_pods_that_have_not_ended() {
     let mut cluster = Cluster::new();
     let quotas = "/api/v1/namespaces/default/resourcequotas";
