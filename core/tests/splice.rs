@@ -478,6 +478,30 @@ fn a_source_that_is_cut_off_or_broken_completes_nothing() {
     }
 }
 
+/// Found by fuzzing: the verdict depended on how the source was cut, and a map within a map could
+/// become a body that was no JSON.
+#[test]
+fn labels_and_annotations_that_are_no_texts_are_refused_however_they_are_cut() {
+    let labels: Value = (0..8).map(|i| (format!("label-{i}"), json!("a value"))).collect();
+    let map = json!({"a": {"labels": labels, "x": {"labels": labels}}, "b": "text"});
+    for wrong in [map, json!({"a": null, "b": "text"}), json!({"a": ["b"]}), json!({"a": {}})] {
+        let of_deployment = changed(DEPLOYMENT, |d| d["metadata"]["annotations"] = wrong.clone());
+        let of_template = changed(DEPLOYMENT, |d| {
+            d["spec"]["template"]["metadata"]["labels"] = wrong.clone();
+        });
+        let of_selector = changed(DEPLOYMENT, |d| {
+            d["spec"]["selector"]["matchLabels"] = wrong.clone();
+        });
+        for source in [of_deployment, of_template, of_selector] {
+            for chunk in 1..100 {
+                let result = splice(&replica_set(DEPLOYMENT), &[("/d", &source)], chunk, 64);
+                let verdict = result.map(|(body, _)| String::from_utf8(body));
+                assert_eq!(verdict, Err(SpliceError::Malformed), "{wrong} in chunks of {chunk}");
+            }
+        }
+    }
+}
+
 fn nested(depth: usize) -> Value {
     (0..depth).fold(json!(1), |inner, _| json!([inner]))
 }

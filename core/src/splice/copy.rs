@@ -54,6 +54,8 @@ pub(super) struct Copier {
     open: u16,
     /// The event at hand has been written, changed, by who knows that part better.
     is_handled: bool,
+    /// Labels or annotations have begun and not ended.
+    in_map: bool,
     seen: Seen,
     error: Option<SpliceError>,
 }
@@ -96,6 +98,7 @@ impl Copier {
             entries: Entries::START,
             open: 0,
             is_handled: false,
+            in_map: false,
             seen: Seen::default(),
             error: None,
         }
@@ -107,6 +110,7 @@ impl Copier {
         self.template.restart(&POD_TEMPLATE);
         self.open = 0;
         self.is_handled = false;
+        self.in_map = false;
         self.seen = Seen::default();
     }
 
@@ -138,7 +142,8 @@ impl Copier {
     }
 
     pub(super) fn error(&self) -> Option<SpliceError> {
-        if self.pending.overflowed { Some(SpliceError::TooLarge) } else { self.error }
+        // What comes after an error may overflow as well.
+        self.error.or(self.pending.overflowed.then_some(SpliceError::TooLarge))
     }
 
     /// The source is over: adds what it did not have, and tells what comes next.
@@ -267,7 +272,24 @@ impl Pass<'_> {
         }
     }
 
+    /// Whether an event is right in a map of texts, and not a map or `null` inside of it.
+    fn is_in_map(&mut self, event: Event<'_>) -> bool {
+        let inside = match event {
+            Event::ObjectStart => core::mem::replace(&mut self.copier.in_map, true),
+            Event::ObjectEnd => !core::mem::take(&mut self.copier.in_map),
+            Event::Null => self.copier.in_map,
+            _ => false,
+        };
+        if inside {
+            self.fail(SpliceError::Malformed);
+        }
+        !inside
+    }
+
     fn annotations(&mut self, event: Event<'_>) {
+        if !self.is_in_map(event) {
+            return;
+        }
         let shared = |key: &[u8]| Annotation::parse(key).is_shared();
         match (self.part, event) {
             (_, Event::Null) => {}
@@ -296,6 +318,9 @@ impl Pass<'_> {
 
     /// Labels with the hash label in them, instead of one they may have. A `null` is replaced.
     fn labels(&mut self, event: Event<'_>) {
+        if !self.is_in_map(event) {
+            return;
+        }
         match event {
             Event::ObjectStart => self.write(|writer| writer.object()),
             Event::ObjectEnd => {
