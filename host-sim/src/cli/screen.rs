@@ -144,3 +144,64 @@ fn join<'a>(counts: impl Iterator<Item = (&'a String, &'a usize)>) -> String {
     let parts = counts.map(|(name, count)| format!("{count} {name}"));
     parts.collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+
+    use super::*;
+    use crate::server::request::Request;
+    use crate::store::HistoryLimits;
+    use crate::time::Timestamp;
+
+    fn server() -> Server {
+        let now = Timestamp::from_unix_millis(0);
+        let mut server = Server::new(1, HistoryLimits::default());
+        let mut post = |path: &str, body: String| {
+            let request = Request::new(Method::POST, path).with_body("application/json", body);
+            assert_eq!(server.handle(now, &request).status, 201, "{path}");
+        };
+        post("/api/v1/namespaces", r#"{"metadata":{"name":"default"}}"#.to_owned());
+        for node in 1..=22 {
+            post("/api/v1/nodes", format!(r#"{{"metadata":{{"name":"node-{node:02}"}}}}"#));
+        }
+        for (name, node) in [("a", r#","nodeName":"node-02""#), ("b", "")] {
+            let spec = format!(r#"{{"containers":[{{"name":"c","image":"i"}}]{node}}}"#);
+            let body = format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{spec}}}"#);
+            post("/api/v1/namespaces/default/pods", body);
+        }
+        let delete = Request::new(Method::DELETE, "/api/v1/namespaces/default/pods/a");
+        assert_eq!(server.handle(now, &delete).status, 200);
+        server
+    }
+
+    #[test]
+    fn the_screen_shows_pods_objects_and_nodes() {
+        let summary = Summary::of(&server());
+        let screen = summary.screen("http://127.0.0.1:8001", 7, 2.6);
+        let lines: Vec<&str> = screen.lines().collect();
+        let version = summary.revision;
+        assert_eq!(
+            lines[..8],
+            [
+                format!("picokube  http://127.0.0.1:8001   version {version}").as_str(),
+                "7 watches, 3 writes/s",
+                "",
+                "PODS     1 Pending, 1 Terminating",
+                "OBJECTS  1 namespaces, 22 nodes, 2 pods",
+                "",
+                "NODE              PODS",
+                "node-01           0",
+            ]
+        );
+        assert_eq!(lines[8], "node-02           1");
+        assert_eq!(lines[lines.len() - 3..], ["and 2 more", "", "Ctrl-C ends the cluster"]);
+        assert_eq!(summary.line(), "nodes: 22; pods: 1 Pending, 1 Terminating");
+    }
+
+    #[test]
+    fn an_empty_cluster_has_a_line_too() {
+        let server = Server::new(1, HistoryLimits::default());
+        assert_eq!(Summary::of(&server).line(), "nodes: 0; pods: none");
+    }
+}

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use serde_json::Value;
+use http::Method;
+use serde_json::{Value, json};
 
 use crate::api::kind;
 use crate::store::{Change, ChangeKind, Entry, OwnerReference, ResourceId, Store, object_key};
@@ -11,6 +12,7 @@ use crate::time::Timestamp;
 
 use super::super::Server;
 use super::super::delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
+use super::super::request::Request;
 
 /// How long the collector takes from one write about an owner to the next. Kubernetes' collector
 /// follows watches, as the owner's controller does, which has its say in between: the last
@@ -179,6 +181,11 @@ impl Server {
         if standings.is_empty() || standings.iter().all(|s| *s == Standing::Solid) {
             return;
         }
+        for (owner, standing) in entry.owners.iter().zip(&standings) {
+            if *standing == Standing::Dangling && self.lives_elsewhere(owner) {
+                self.warn_of_owner_elsewhere(now, id, entry, owner);
+            }
+        }
         if standings.contains(&Standing::Solid) {
             let gone: Vec<Box<str>> = entry
                 .owners
@@ -295,6 +302,51 @@ impl Server {
             }
             _ => Standing::Dangling,
         }
+    }
+
+    /// Whether the owner is there, but in another namespace than its dependent.
+    fn lives_elsewhere(&self, owner: &OwnerReference) -> bool {
+        let mut namespaces = self.store.resource(self.resources.namespaces).range("", None);
+        namespaces.any(|namespace| {
+            let located =
+                self.locate(namespace.name(), &owner.api_version, &owner.kind, &owner.name);
+            let found = located.and_then(|(id, key)| self.store.get(id, &key));
+            found.is_some_and(|found| found.uid == owner.uid)
+        })
+    }
+
+    /// Tells the user why the object goes although its owner is there.
+    fn warn_of_owner_elsewhere(
+        &mut self,
+        now: Timestamp,
+        id: ResourceId,
+        entry: &Entry,
+        owner: &OwnerReference,
+    ) {
+        const COLLECTOR: &str = "garbage-collector-controller";
+        let (namespace, name) = (entry.namespace(), entry.name());
+        let kind = self.resources.kind_of(id);
+        let message = format!(
+            "ownerRef [{}/{}, namespace: {namespace}, name: {}, uid: {}] does not exist in \
+             namespace \"{namespace}\"",
+            owner.api_version, owner.kind, owner.name, owner.uid
+        );
+        let event = json!({
+            // Every event is a write, so the version makes its name unique.
+            "metadata": {"name": format!("{name}.{:016x}", self.store.revision())},
+            "involvedObject": {
+                "apiVersion": kind.api_version(), "kind": kind.kind,
+                "namespace": namespace, "name": name, "uid": &*entry.uid,
+            },
+            "type": "Warning", "reason": "OwnerRefInvalidNamespace", "message": message,
+            "count": 1, "firstTimestamp": now.to_rfc3339(), "lastTimestamp": now.to_rfc3339(),
+            "source": {"component": COLLECTOR}, "reportingComponent": COLLECTOR,
+        });
+        let path = format!("/api/v1/namespaces/{namespace}/events");
+        let request =
+            Request::new(Method::POST, &path).with_body("application/json", event.to_string());
+        // A namespace that is on its way out takes no events.
+        let _ = self.handle(now, &request);
     }
 
     fn locate(

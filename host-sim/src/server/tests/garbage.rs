@@ -87,6 +87,30 @@ fn an_owner_of_the_same_name_but_another_uid_is_no_owner() {
 }
 
 #[test]
+fn an_owner_in_another_namespace_is_no_owner_and_that_is_told() {
+    let mut cluster = Cluster::new();
+    let owner = cluster.make("/api/v1/namespaces/kube-system/configmaps", config_map("owner"));
+    let child = cluster.make(CONFIG_MAPS, owned(config_map("child"), &owner));
+    cluster.settle();
+    assert_eq!(cluster.get(&format!("{CONFIG_MAPS}/child")).0, 404);
+    let (_, events) = cluster.get("/api/v1/namespaces/default/events");
+    let [event] = events["items"].as_array().unwrap().as_slice() else { panic!("{events}") };
+    assert_eq!(
+        (&event["type"], &event["reason"]),
+        (&json!("Warning"), &json!("OwnerRefInvalidNamespace"))
+    );
+    assert_eq!(event["involvedObject"]["uid"], child["metadata"]["uid"]);
+    let uid = owner["metadata"]["uid"].as_str().unwrap();
+    assert_eq!(
+        event["message"],
+        format!(
+            "ownerRef [v1/ConfigMap, namespace: default, name: owner, uid: {uid}] does not exist \
+             in namespace \"default\""
+        )
+    );
+}
+
+#[test]
 fn an_owner_of_an_unknown_kind_may_well_exist() {
     let mut cluster = Cluster::new();
     let owner = json!({

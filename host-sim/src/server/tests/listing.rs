@@ -123,3 +123,29 @@ fn tables_and_metadata_are_other_forms_of_the_same_list() {
     request.accept = "application/vnd.kubernetes.protobuf".to_owned();
     assert_eq!(cluster.send(&request).0, 406);
 }
+
+/// The parts of a list are what is stored, byte for byte, and no chunk holds much of it: the list is
+/// neither serialised again nor built as a whole.
+#[test]
+fn a_list_is_streamed_from_what_is_stored() {
+    let mut cluster = Cluster::new();
+    let mut large = config_map("x");
+    large["data"]["text"] = json!("y".repeat(10_000));
+    for index in 0..50 {
+        large["metadata"]["name"] = json!(format!("c-{index:02}"));
+        cluster.make(CONFIG_MAPS, large.clone());
+    }
+    let response = cluster.server.handle(cluster.now, &Request::new(Method::GET, CONFIG_MAPS));
+    let Body::List(mut list) = response.body else { panic!("it is not streamed") };
+    let chunks: Vec<_> = std::iter::from_fn(|| list.next_chunk()).collect();
+    assert!(chunks.len() > 5, "{} chunks", chunks.len());
+    let id = cluster.server.resources.id_of(kind::find("", "v1", "configmaps").unwrap()).unwrap();
+    let stored: Vec<_> = cluster.server.store().resource(id).range("", None).cloned().collect();
+    let longest = stored.iter().map(|entry| entry.json.len()).max().unwrap();
+    let bound = crate::server::response::CHUNK_BYTES + longest + 1;
+    assert!(chunks.iter().all(|chunk| chunk.len() <= bound));
+    let whole = String::from_utf8(chunks.concat()).unwrap();
+    let items = stored.iter().map(|entry| std::str::from_utf8(&entry.json).unwrap());
+    let items = items.collect::<Vec<_>>().join(",");
+    assert!(whole.ends_with(&format!("\"items\":[{items}]}}\n")));
+}

@@ -111,6 +111,24 @@ fn a_version_that_is_no_longer_known_is_expired() {
     assert!(cluster.watch(&format!("{PODS}?watch=1&resourceVersion={newest}")).is_ok());
 }
 
+/// What watches are told is what is stored, byte for byte: nothing is serialised for them.
+#[test]
+fn all_watches_are_given_the_bytes_that_are_stored() {
+    let mut cluster = Cluster::new();
+    let mut watchers: Vec<Watch> =
+        (0..10).map(|_| cluster.watch(&format!("{PODS}?watch=1")).ok().unwrap().watch).collect();
+    cluster.make(PODS, pod("a"));
+    let pods = cluster.server.resources.pods;
+    let stored = cluster.server.store().get(pods, "default/a").unwrap().json.clone();
+    let stored = String::from_utf8(stored.to_vec()).unwrap();
+    for watch in &mut watchers {
+        let mut told = Vec::new();
+        watch.fill(cluster.server.store(), cluster.now, &mut told, usize::MAX);
+        let told = String::from_utf8(told).unwrap();
+        assert_eq!(told, format!("{{\"type\":\"ADDED\",\"object\":{stored}}}\n"));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
