@@ -1,6 +1,7 @@
 //! The command line.
 
 mod bench;
+mod firmware;
 mod run;
 mod screen;
 mod up;
@@ -76,6 +77,7 @@ enum Bench {
     picokube up                              a cluster of three nodes on 127.0.0.1:8001\n  \
     picokube up --nodes 50 --data ./cluster  fifty nodes; everything survives a restart\n  \
     picokube up --manual                     nobody but you moves pods (for tests)\n  \
+    picokube up --firmware                   controllers on an emulated microcontroller\n  \
     picokube up --listen 0.0.0.0:6443        for other machines, with TLS and a token\n\n\
     How simulated pods behave is chosen by image tag or annotation, for example\n  \
     kubectl run broken --image=app:crash-loop\n\
@@ -92,6 +94,10 @@ struct UpOptions {
     /// Do not run the workload controllers
     #[arg(long)]
     no_controllers: bool,
+    /// Run them on an emulated microcontroller instead: the firmware that `cargo xtask firmware
+    /// build` has built, or another image
+    #[arg(long, value_name = "ELF", num_args = 0..=1, conflicts_with = "no_controllers")]
+    firmware: Option<Option<PathBuf>>,
     #[command(flatten)]
     controllers: ControllerOptions,
 }

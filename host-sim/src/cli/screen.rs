@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::http::SharedServer;
 use crate::server::Server;
+
+use super::firmware::Device;
 
 const REFRESH: Duration = Duration::from_millis(500);
 const LOG_EVERY: Duration = Duration::from_secs(10);
@@ -16,7 +18,7 @@ const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 
 /// Shows what the cluster is doing, until it is dropped.
-pub(super) async fn show(shared: Arc<SharedServer>, url: String) {
+pub(super) async fn show(shared: Arc<SharedServer>, url: String, device: Option<&Device>) {
     if std::io::stdout().is_terminal() {
         let _restore = RestoreCursor::new();
         let mut before = shared.read().store().revision();
@@ -24,7 +26,8 @@ pub(super) async fn show(shared: Arc<SharedServer>, url: String) {
             let summary = Summary::of(&shared.read());
             let writes = (summary.revision - before) as f64 / REFRESH.as_secs_f64();
             before = summary.revision;
-            let screen = summary.screen(&url, shared.open_watches(), writes);
+            let mut screen = summary.screen(&url, shared.open_watches(), writes);
+            screen.extend(device.map(Device::screen));
             if !print(&format!("{CLEAR}{screen}")) {
                 return std::future::pending().await;
             }
@@ -32,14 +35,24 @@ pub(super) async fn show(shared: Arc<SharedServer>, url: String) {
         }
     }
     let mut said = String::new();
+    let mut shown_of_log = 0;
+    let mut next = Instant::now();
     loop {
+        for line in device.map(|device| device.lines_after(shown_of_log)).unwrap_or_default() {
+            shown_of_log += 1;
+            print(&format!("device  {line}\n"));
+        }
+        if Instant::now() < next {
+            tokio::time::sleep(REFRESH).await;
+            continue;
+        }
+        next = Instant::now() + LOG_EVERY;
         let line = Summary::of(&shared.read()).line();
         if line != said && !print(&format!("{line}\n")) {
             // Nobody reads any more; the server goes on.
             return std::future::pending().await;
         }
         said = line;
-        tokio::time::sleep(LOG_EVERY).await;
     }
 }
 

@@ -15,6 +15,7 @@ use crate::http::tls::{self, Certificates};
 use crate::http::{Access, Cluster, Limits, kubeconfig, serve};
 use crate::store::HistoryLimits;
 
+use super::firmware::Device;
 use super::run::{serve as serve_health, settings};
 use super::{ServeOptions, UpOptions, screen};
 
@@ -31,7 +32,11 @@ pub(super) async fn up(options: UpOptions) -> Result<()> {
     } else {
         println!("nodes: {nodes} simulated");
     }
-    if options.no_controllers {
+    let mut device = None;
+    if let Some(image) = &options.firmware {
+        device = Some(Device::start(image.as_deref(), &running.url)?);
+        println!("controllers: Deployment and ReplicaSet, on an emulated Cortex-M4");
+    } else if options.no_controllers {
         println!("controllers: none; nothing creates the pods of Deployments and ReplicaSets");
     } else {
         let settings = settings(&options.controllers, UNLIMITED)?;
@@ -43,14 +48,14 @@ pub(super) async fn up(options: UpOptions) -> Result<()> {
         println!("controllers: Deployment and ReplicaSet, over HTTP like any client");
         serve_health(&controllers, options.controllers.metrics_bind_address).await?;
     }
-    running.until_interrupted().await
+    running.until_interrupted(device.as_ref()).await
 }
 
 /// Starts the API server alone and runs it until Ctrl-C.
 pub(super) async fn server(options: ServeOptions) -> Result<()> {
     let running = Running::start(&options, 0).await?;
     running.introduce();
-    running.until_interrupted().await
+    running.until_interrupted(None).await
 }
 
 /// A cluster with an open socket.
@@ -126,8 +131,8 @@ impl Running {
         println!("  kubectl run broken --image=app:crash-loop && kubectl describe pod broken\n");
     }
 
-    async fn until_interrupted(self) -> Result<()> {
-        let shown = screen::show(self.cluster.shared().clone(), self.url.clone());
+    async fn until_interrupted(self, device: Option<&Device>) -> Result<()> {
+        let shown = screen::show(self.cluster.shared().clone(), self.url.clone(), device);
         tokio::select! {
             interrupted = interrupted() => interrupted?,
             () = shown => {}

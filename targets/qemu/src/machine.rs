@@ -75,6 +75,11 @@ impl Machine {
         }
     }
 
+    /// The emulator's process.
+    pub fn process_id(&self) -> u32 {
+        self.emulator.id()
+    }
+
     /// Cuts the power.
     pub fn switch_off(&mut self) {
         // Fails only if it has ended already.
