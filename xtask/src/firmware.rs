@@ -49,7 +49,7 @@ impl Binary {
 /// How large a firmware is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Profile {
-    /// 256 pods in 128 KiB of RAM
+    /// 224 pods in 192 KiB of RAM
     Tiny,
     /// 512 pods in 256 KiB of RAM
     #[default]

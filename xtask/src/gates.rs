@@ -1,6 +1,7 @@
 //! The checks that every change passes. Each can be called alone, and each is shown to fail when
 //! it should by `xtask/tests` or by its own tests.
 
+mod boards;
 mod dependencies;
 mod purity;
 mod sizes;
@@ -29,12 +30,22 @@ pub(crate) enum Gate {
     Purity,
     /// Flash, RAM and stack of the firmware against budget.toml
     Sizes,
+    /// The firmware of real boards builds and fits
+    Boards,
 }
 
 impl Gate {
     /// In the order in which a mistake shows soonest.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Fmt, Self::Tidy, Self::Deny, Self::Clippy, Self::Doc, Self::Purity, Self::Sizes];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Fmt,
+        Self::Tidy,
+        Self::Deny,
+        Self::Clippy,
+        Self::Doc,
+        Self::Purity,
+        Self::Sizes,
+        Self::Boards,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -45,6 +56,7 @@ impl Gate {
             Self::Doc => "doc",
             Self::Purity => "purity",
             Self::Sizes => "sizes",
+            Self::Boards => "boards",
         }
     }
 
@@ -68,6 +80,10 @@ impl Gate {
             Self::Sizes => {
                 setup::run()?;
                 sizes::check(&root)
+            }
+            Self::Boards => {
+                setup::run()?;
+                boards::check(&root)
             }
         }
     }

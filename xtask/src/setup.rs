@@ -10,9 +10,9 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::process;
-use crate::workspace::{FIRMWARE_TARGET, SMALLEST_TARGET};
+use crate::workspace::{FIRMWARE_TARGET, MAINLINE_TARGET, SMALLEST_TARGET};
 
-const TARGETS: [&str; 2] = [FIRMWARE_TARGET, SMALLEST_TARGET];
+const TARGETS: [&str; 3] = [FIRMWARE_TARGET, SMALLEST_TARGET, MAINLINE_TARGET];
 
 /// `cargo xtask setup`.
 pub(crate) fn run() -> Result<()> {

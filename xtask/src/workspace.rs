@@ -10,6 +10,8 @@ use serde_json::Value;
 pub(crate) const FIRMWARE_TARGET: &str = "thumbv7em-none-eabihf";
 /// The least of the Cortex-M, without atomics: what builds for it builds for all.
 pub(crate) const SMALLEST_TARGET: &str = "thumbv6m-none-eabi";
+/// The newest of the Cortex-M that have a board here.
+pub(crate) const MAINLINE_TARGET: &str = "thumbv8m.main-none-eabihf";
 /// Crates that must build for any microcontroller.
 pub(crate) const NO_STD_CRATES: [&str; 2] = ["picokube-core", "picokube-driver"];
 

@@ -31,4 +31,7 @@ pub struct Document<'a> {
     /// Requests at once of each controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
+    /// Milliseconds that statuses may wait for each other while a rollout goes on; 100 without it.
+    #[serde(default, rename = "statusLag", skip_serializing_if = "Option::is_none")]
+    pub status_lag: Option<u32>,
 }

@@ -73,6 +73,7 @@ mod tests {
         namespace: Some("edge"),
         qps: Some(5),
         burst: Some(10),
+        status_lag: Some(0),
     };
 
     fn page() -> ([u8; PAGE], usize) {

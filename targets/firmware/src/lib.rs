@@ -27,6 +27,8 @@ use controllers::spawn;
 pub use profile::{PROFILE, Profile};
 pub use watchdog::Watchdog;
 
+defmt::timestamp!("{=u64:tus}", embassy_time::Instant::now().as_micros());
+
 /// How often a device without a configuration says so.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
 
@@ -40,8 +42,6 @@ pub struct Board<D, W> {
     pub watchdog: W,
     /// Whether the watchdog has caused this boot without a chance to say so.
     pub reset_by_watchdog: bool,
-    /// The flash that is set aside for the configuration page.
-    pub page: &'static [u8],
     /// A random number, new at every boot.
     pub seed: u64,
 }
@@ -49,7 +49,7 @@ pub struct Board<D, W> {
 /// Runs the controllers for ever. The board's main task awaits this.
 pub async fn run<D: Driver, W: Watchdog>(spawner: Spawner, board: Board<D, W>) -> ! {
     stack::guard();
-    let Board { name, ethernet, watchdog, reset_by_watchdog, page, seed } = board;
+    let Board { name, ethernet, watchdog, reset_by_watchdog, seed } = board;
     defmt::info!(
         "picokube {=str} on {=str}, {=str}: room for {=usize} pods, {=usize} ReplicaSets, \
          {=usize} Deployments",
@@ -63,7 +63,7 @@ pub async fn run<D: Driver, W: Watchdog>(spawner: Spawner, board: Board<D, W>) -
     let crash = last_crash(reset_by_watchdog);
     let runtime = Cell::new(None);
     let watching = watchdog::watch_over(watchdog, &runtime);
-    let configuration = match read_page(page) {
+    let configuration = match read_page(configuration_page()) {
         Ok(configuration) => configuration,
         Err(error) => {
             embassy_futures::join::join(watching, complain(error)).await;
@@ -90,6 +90,16 @@ pub async fn run<D: Driver, W: Watchdog>(spawner: Spawner, board: Board<D, W>) -
     // None of them ever ends.
     select3(runner.run(), watching, work).await;
     panic!("the network stack has ended")
+}
+
+/// The flash that is set aside for the configuration page.
+fn configuration_page() -> &'static [u8] {
+    unsafe extern "C" {
+        // Of the board's memory map.
+        static _config: [u8; picokube_config::PAGE];
+    }
+    // SAFETY: the memory map reserves this much there, and nothing writes to it.
+    unsafe { &_config }
 }
 
 /// Why the device was reset, if it was not by its power; says so.

@@ -25,12 +25,12 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// For chips with 128 KiB of RAM: 64 KiB of stores.
+    /// For chips with 192 KiB of RAM: 64 KiB of stores.
     pub const TINY: Self = Self {
         name: "tiny",
-        pods: 256,
-        replica_sets: 64,
-        deployments: 32,
+        pods: 224,
+        replica_sets: 60,
+        deployments: 30,
         workers: 2,
         events: 16,
         tank: 2048,

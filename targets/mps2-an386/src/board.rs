@@ -61,7 +61,6 @@ pub fn board() -> Board<Lan9118, Watchdog> {
         watchdog: Watchdog::start(),
         // It says so itself.
         reset_by_watchdog: false,
-        page: configuration_page(),
         seed: entropy(),
     }
 }
@@ -74,16 +73,6 @@ pub fn ethernet() -> Lan9118 {
     };
     enable(Interrupt::Ethernet);
     ethernet
-}
-
-/// The flash that is set aside for the configuration page.
-fn configuration_page() -> &'static [u8] {
-    unsafe extern "C" {
-        // Of the memory map.
-        static _config: [u8; picokube_config::PAGE];
-    }
-    // SAFETY: the memory map reserves this much there, and nothing writes to it.
-    unsafe { &_config }
 }
 
 /// The words that follow `-semihosting-config …,arg=` on QEMU's command line.

@@ -11,5 +11,3 @@ pub mod time_driver;
 pub mod watchdog;
 
 use defmt_semihosting as _; // the global logger
-
-defmt::timestamp!("{=u64:tus}", embassy_time::Instant::now().as_micros());

@@ -38,6 +38,9 @@ pub(crate) struct Configuration {
     /// Requests at once of each controller; without it, half as many again as a second
     #[arg(long)]
     burst: Option<u32>,
+    /// Milliseconds that statuses may wait for each other while a rollout goes on
+    #[arg(long, default_value_t = 100)]
+    status_lag: u32,
 }
 
 impl Configuration {
@@ -53,6 +56,7 @@ impl Configuration {
             namespace: None,
             qps: 0,
             burst: None,
+            status_lag: 100,
         }
     }
 
@@ -69,6 +73,7 @@ impl Configuration {
             namespace: self.namespace.as_deref(),
             qps: Some(self.qps),
             burst: self.burst,
+            status_lag: Some(self.status_lag),
         };
         let mut page = [0xff; PAGE];
         let len = write_page(&document, &mut page)?;

@@ -1,0 +1,28 @@
+//! The firmware of real boards builds and fits, and what is particular about a board stays small.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::process;
+use crate::setup::embedded_cargo;
+
+/// Folders below `targets`. Each is a workspace of its own that says which target it is for.
+const BOARDS: [&str; 2] = ["nucleo-h743zi", "w5500-evb-pico2"];
+/// Everything else is shared.
+const MOST_LINES: usize = 300;
+
+pub(super) fn check(root: &Path) -> Result<String> {
+    for board in BOARDS {
+        let folder = root.join("targets").join(board);
+        let lines = fs::read_to_string(folder.join("src/main.rs"))?.lines().count();
+        if lines > MOST_LINES {
+            bail!("{board} has {lines} lines of its own, more than {MOST_LINES}");
+        }
+        let mut cargo = embedded_cargo("build");
+        cargo.current_dir(&folder).args(["--quiet", "--locked", "--profile", "firmware"]);
+        process::run(cargo.arg("--target-dir").arg(fs::canonicalize(root)?.join("target")))?;
+    }
+    Ok(format!("{} build and fit their memory maps", BOARDS.join(" and ")))
+}
