@@ -1,15 +1,14 @@
 //! The real kubectl, as a user at a shell runs it.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::picokube::{PATIENCE, Picokube};
+use crate::following::Following;
+use crate::picokube::Picokube;
 
 /// kubectl, pointed at a cluster. Whatever it remembers stays in the cluster's directory.
 pub struct Kubectl<'a> {
@@ -115,17 +114,7 @@ impl<'a> Kubectl<'a> {
 
     /// Starts a command that goes on printing.
     pub fn follow(&self, arguments: &[&str]) -> Result<Following> {
-        let mut child = self.command(arguments).stdin(Stdio::null()).spawn()?;
-        let output = child.stdout.take().context("kubectl has no output")?;
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        Ok(Following { child, lines })
+        Following::start(self.command(arguments))
     }
 
     /// A command with an editor, as `kubectl edit` wants one.
@@ -151,47 +140,5 @@ impl<'a> Kubectl<'a> {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
-    }
-}
-
-/// A command that goes on printing. It ends when it is dropped.
-pub struct Following {
-    child: Child,
-    lines: Receiver<String>,
-}
-
-impl Following {
-    /// Reads on until a line contains all of `words`; gives that line.
-    pub fn line_with(&self, words: &[&str]) -> Result<String> {
-        let give_up = Instant::now() + PATIENCE;
-        let mut seen = Vec::new();
-        loop {
-            let left = give_up.saturating_duration_since(Instant::now());
-            let Ok(line) = self.lines.recv_timeout(left) else {
-                bail!("no line with {words:?}, but these:\n{}", seen.join("\n"));
-            };
-            if words.iter().all(|word| line.contains(word)) {
-                return Ok(line);
-            }
-            seen.push(line);
-        }
-    }
-
-    /// Whether a line comes, or has come, soon.
-    pub fn line_soon(&self) -> bool {
-        self.lines.recv_timeout(Duration::from_millis(100)).is_ok()
-    }
-
-    /// Waits for the end; says whether the command was content with itself.
-    pub fn ends_well(mut self) -> Result<bool> {
-        Ok(self.child.wait()?.success())
-    }
-}
-
-impl Drop for Following {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -1,6 +1,7 @@
 //! Helpers shared by the end-to-end tests.
 
 pub mod firmware;
+pub mod following;
 pub mod golden;
 pub mod http;
 pub mod kubectl;

@@ -25,6 +25,9 @@ pub fn run() -> anyhow::Result<()> {
             Command::Server(options) => up::server(options).await,
             Command::Run(options) => run::run(options).await,
             Command::Bench { what: Bench::Server(options) } => bench::server(options).await,
+            Command::Bench { what: Bench::Controllers(options) } => {
+                bench::controllers(options).await
+            }
         }
     });
     // A client that never lets go of its connection must not keep the process alive.
@@ -68,7 +71,9 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum Bench {
     /// Creates, gets, lists and watches per second, and memory per pod
-    Server(BenchOptions),
+    Server(ServerBenchOptions),
+    /// Requests, bytes, CPU time and memory that the controllers need for Deployments
+    Controllers(ControllersBenchOptions),
 }
 
 /// Options of `picokube up`.
@@ -212,7 +217,7 @@ struct ServeOptions {
 
 /// Options of `picokube bench server`.
 #[derive(Debug, Args)]
-struct BenchOptions {
+struct ServerBenchOptions {
     /// Pods to create
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     pods: usize,
@@ -228,6 +233,20 @@ struct BenchOptions {
     /// Measure with the cluster on disk, in this directory
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+}
+
+/// Options of `picokube bench controllers`.
+#[derive(Debug, Args)]
+struct ControllersBenchOptions {
+    /// Deployments to create, update and delete; with commas between, one round for each number
+    #[arg(long, value_delimiter = ',', default_value = "100,500", value_name = "N")]
+    deployments: Vec<usize>,
+    /// Replicas of each
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    replicas: usize,
+    /// How many objects the controllers can hold
+    #[arg(long, value_enum, default_value_t = Capacity::Host, value_name = "SIZE")]
+    capacity: Capacity,
 }
 
 #[cfg(test)]

@@ -33,7 +33,8 @@ pub use health::{Controllers, Health};
 pub use kubeconfig::Material;
 
 use crate::random::Random;
-use futures_util::future::join_all;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use network::{Network, Traffic};
 use tokio::sync::{mpsc, oneshot};
 
@@ -105,7 +106,9 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
         Connection::new(&network, server, patience, buffers, seed ^ n)
     });
 
-    let mut tasks: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
+    // Each is polled only when it is woken itself: all of them share timers that cost something.
+    let mut tasks: FuturesUnordered<Pin<Box<dyn Future<Output = ()> + '_>>> =
+        FuturesUnordered::new();
     for (kind, mut connection) in KINDS.into_iter().zip(&mut connections) {
         tasks.push(Box::pin(async move { match runtime.watch(kind, &mut connection).await {} }));
     }
@@ -115,7 +118,7 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
     }
     tasks.push(Box::pin(answer(questions, runtime, settings, &traffic)));
     // None of them ever ends.
-    join_all(tasks).await;
+    while tasks.next().await.is_some() {}
 }
 
 /// Answers questions as long as somebody may ask.

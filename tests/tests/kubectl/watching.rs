@@ -1,7 +1,7 @@
 //! Commands that wait for things to happen.
 
 use anyhow::{Result, ensure};
-use picokube_tests::kubectl::Following;
+use picokube_tests::following::Following;
 use picokube_tests::picokube::Picokube;
 use serde_json::json;
 

@@ -11,7 +11,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
-use super::BenchOptions;
+use super::super::ServerBenchOptions;
+use super::process::{cpu_seconds, machine, resident};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const LISTS: usize = 20;
@@ -19,14 +20,14 @@ const FAN_OUT_WATCHERS: usize = 500;
 const FAN_OUT_EVENTS: usize = 100;
 
 /// Measures and prints a table.
-pub(super) async fn server(options: BenchOptions) -> Result<()> {
+pub(in super::super) async fn server(options: ServerBenchOptions) -> Result<()> {
     let mut child = Server::start(options.data.as_deref()).await?;
     let result = measure(&child.address, child.process.id(), &options).await;
     child.process.kill().await?;
     result
 }
 
-async fn measure(address: &str, process: Option<u32>, options: &BenchOptions) -> Result<()> {
+async fn measure(address: &str, process: Option<u32>, options: &ServerBenchOptions) -> Result<()> {
     let body = calibrated_pod(address, options.pod_bytes).await?;
     let stored = stored_bytes(address, "size").await?;
     println!("machine: {}", machine());
@@ -47,7 +48,7 @@ async fn measure(address: &str, process: Option<u32>, options: &BenchOptions) ->
     })
     .await?;
 
-    let (before, busy) = (memory(process), cpu_seconds(process));
+    let (before, busy) = (resident(process), cpu_seconds(process));
     let watchers = Watchers::start(address, options.watchers).await?;
     let created =
         repeat(address, options.pods, options.clients, |index| create(index, "pod", &body)).await?;
@@ -59,7 +60,7 @@ async fn measure(address: &str, process: Option<u32>, options: &BenchOptions) ->
         println!("{:<34} {each:>7.0} µs", "  CPU time of the server, each");
     }
     drop(watchers);
-    let after = memory(process);
+    let after = resident(process);
 
     let pods = options.pods;
     let gets = repeat(address, options.pods, options.clients, |index| {
@@ -380,30 +381,4 @@ async fn stored_bytes(address: &str, name: &str) -> Result<usize> {
     connection.exchange(request.as_bytes()).await?;
     let end = connection.body.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or(0);
     Ok(connection.body.len() - end - 4)
-}
-
-/// Resident memory of a process in bytes, where the system tells.
-fn memory(process: Option<u32>) -> Option<usize> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process?)).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-    line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kib| kib * 1024)
-}
-
-/// CPU time that a process has used, where the system tells; it does not depend on what else the
-/// machine is doing.
-fn cpu_seconds(process: Option<u32>) -> Option<f64> {
-    const TICKS_PER_SECOND: f64 = 100.0;
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process?)).ok()?;
-    let fields = stat.rsplit_once(')')?.1;
-    let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<f64>);
-    Some(ticks.sum::<Result<f64, _>>().ok()? / TICKS_PER_SECOND)
-}
-
-fn machine() -> String {
-    let cpus = std::thread::available_parallelism().map_or(0, usize::from);
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find(|line| line.starts_with("model name"));
-    let model =
-        model.and_then(|line| line.split_once(':')).map_or("unknown CPU", |(_, m)| m.trim());
-    format!("{model}, {cpus} cores, {}", std::env::consts::OS)
 }
