@@ -1,7 +1,9 @@
 //! The command line.
 
 mod bench;
+mod demo;
 mod firmware;
+mod inside;
 mod run;
 mod screen;
 mod up;
@@ -80,6 +82,7 @@ enum Bench {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     picokube up                              a cluster of three nodes on 127.0.0.1:8001\n  \
+    picokube up --demo                       watch a rollout, one that fails, and an undo\n  \
     picokube up --nodes 50 --data ./cluster  fifty nodes; everything survives a restart\n  \
     picokube up --manual                     nobody but you moves pods (for tests)\n  \
     picokube up --firmware                   controllers on an emulated microcontroller\n  \
@@ -103,6 +106,9 @@ struct UpOptions {
     /// build` has built, or another image
     #[arg(long, value_name = "ELF", num_args = 0..=1, conflicts_with = "no_controllers")]
     firmware: Option<Option<PathBuf>>,
+    /// Show what the controllers do: three Deployments, a rollout, one that fails, and an undo
+    #[arg(long, conflicts_with_all = ["manual", "no_controllers"])]
+    demo: bool,
     #[command(flatten)]
     controllers: ControllerOptions,
 }
@@ -120,19 +126,20 @@ struct RunOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "server")]
     kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig file [default: its current one]
-    #[arg(long, value_name = "NAME", requires = "kubeconfig")]
+    #[arg(long, value_name = "NAME", requires = "kubeconfig", conflicts_with = "server")]
     context: Option<String>,
     /// API server, as http://HOST:PORT or https://HOST:PORT
     #[arg(long, value_name = "URL")]
     server: Option<String>,
     /// File with a token for --server
-    #[arg(long, value_name = "FILE", requires = "server")]
+    #[arg(long, value_name = "FILE", requires = "server", conflicts_with = "kubeconfig")]
     token_file: Option<PathBuf>,
     /// Certificate of the authority that has signed the server's, in PEM, for --server
-    #[arg(long, value_name = "FILE", requires = "server")]
+    #[arg(long, value_name = "FILE", requires = "server", conflicts_with = "kubeconfig")]
     certificate_authority: Option<PathBuf>,
     /// Certificate to show to the server, in PEM
     #[arg(long, value_name = "FILE", requires_all = ["server", "client_key"])]
+    #[arg(conflicts_with = "kubeconfig")]
     client_certificate: Option<PathBuf>,
     /// Private key for --client-certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "client_certificate")]
@@ -245,8 +252,11 @@ struct ControllersBenchOptions {
     #[arg(long, default_value_t = 10, value_name = "N")]
     replicas: usize,
     /// How many objects the controllers can hold
-    #[arg(long, value_enum, default_value_t = Capacity::Host, value_name = "SIZE")]
+    #[arg(long, value_enum, default_value_t = Capacity::Medium, value_name = "SIZE")]
     capacity: Capacity,
+    /// Milliseconds that a status may wait; with commas between, each is measured
+    #[arg(long, value_delimiter = ',', default_value = "0,100", value_name = "MS")]
+    status_lag: Vec<u32>,
 }
 
 #[cfg(test)]
@@ -257,6 +267,32 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory;
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn credentials_belong_to_a_server_or_are_in_a_kubeconfig() {
+        let parse = |arguments: &[&str]| {
+            Arguments::try_parse_from([&["picokube", "run"], arguments].concat()).is_ok()
+        };
+        assert!(parse(&[]));
+        assert!(parse(&["--kubeconfig", "a", "--context", "b"]));
+        assert!(parse(&["--server", "a", "--token-file", "b", "--certificate-authority", "c"]));
+        assert!(parse(&["--server", "a", "--client-certificate", "b", "--client-key", "c"]));
+        assert!(!parse(&["--server", "a", "--kubeconfig", "b"]));
+        assert!(!parse(&["--server", "a", "--context", "b"]));
+        assert!(!parse(&["--server", "a", "--client-certificate", "b"]));
+        assert!(!parse(&["--server", "a", "--client-key", "b"]));
+        for option in ["--token-file", "--certificate-authority"] {
+            assert!(!parse(&[option, "a"]), "{option}");
+            assert!(!parse(&["--kubeconfig", "a", option, "b"]), "{option}");
+        }
+    }
+
+    #[test]
+    fn the_demo_needs_nodes_and_controllers() {
+        for with in ["--manual", "--no-controllers"] {
+            assert!(Arguments::try_parse_from(["picokube", "up", "--demo", with]).is_err());
+        }
     }
 
     #[test]

@@ -89,3 +89,73 @@ pub(super) fn settings(options: &ControllerOptions, qps: u32) -> Result<Settings
 }
 
 const TERMINATING_REPLICAS: &str = "DeploymentReplicaSetTerminatingReplicas";
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use picokube_core::manager::Controller;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Flags {
+        #[command(flatten)]
+        options: ControllerOptions,
+    }
+
+    fn parsed(flags: &[&str]) -> Result<Settings, String> {
+        let flags = Flags::try_parse_from([&["run"], flags].concat()).map_err(|e| e.to_string())?;
+        settings(&flags.options, DEFAULT_QPS).map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn without_flags_it_is_as_in_kubernetes() {
+        let settings = parsed(&[]).unwrap();
+        assert_eq!(settings.rate, Some(Rate::KUBERNETES));
+        assert!(!settings.terminating_replicas);
+        assert_eq!(settings.controllers, Enabled::ALL);
+        assert_eq!(settings.status_lag, Duration::ZERO);
+        let patient = parsed(&["--status-lag", "100"]).unwrap();
+        assert_eq!(patient.status_lag, Duration::from_millis(100));
+    }
+
+    #[test]
+    fn rates_are_taken_over_and_none_is_no_limit() {
+        let rate = |flags: &[&str]| parsed(flags).unwrap().rate;
+        assert_eq!(rate(&["--kube-api-qps", "50"]), Some(Rate { qps: 50, burst: 30 }));
+        assert_eq!(rate(&["--kube-api-burst", "7"]), Some(Rate { qps: 20, burst: 7 }));
+        assert_eq!(rate(&["--kube-api-qps", "0"]), None);
+        // Without any burst nothing could ever be sent.
+        assert_eq!(rate(&["--kube-api-burst", "0"]), Some(Rate { qps: 20, burst: 1 }));
+        assert!(parsed(&["--kube-api-qps", "-1"]).is_err());
+        assert!(parsed(&["--kube-api-qps", "many"]).is_err());
+    }
+
+    #[test]
+    fn controllers_are_chosen_as_in_kubernetes() {
+        let runs = |list: &str| {
+            let enabled = parsed(&["--controllers", list]).unwrap().controllers;
+            Controller::ALL.map(|controller| enabled.contains(controller))
+        };
+        assert_eq!(runs("*"), [true, true]);
+        assert_eq!(runs("*,-replicaset"), [true, false]);
+        assert_eq!(runs("-deployment-controller,*"), [false, true]);
+        assert_eq!(runs("replicaset"), [false, true]);
+        let error = parsed(&["--controllers", "-nodelifecycle"]).unwrap_err();
+        assert_eq!(
+            error,
+            "--controllers: \"-nodelifecycle\" is not in the list of known controllers"
+        );
+    }
+
+    #[test]
+    fn feature_gates_are_known_and_true_or_false() {
+        let gates = |list: &str| parsed(&["--feature-gates", list]);
+        let gate = TERMINATING_REPLICAS;
+        assert!(gates(&format!("{gate}=true")).unwrap().terminating_replicas);
+        assert!(!gates(&format!("{gate}=true,{gate}=false")).unwrap().terminating_replicas);
+        for bad in [format!("{gate}=1"), gate.to_owned(), "Other=true".to_owned()] {
+            assert!(gates(&bad).unwrap_err().contains(&bad), "{bad}");
+        }
+    }
+}

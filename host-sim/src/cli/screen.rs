@@ -13,7 +13,8 @@ use super::firmware::Device;
 
 const REFRESH: Duration = Duration::from_millis(500);
 const LOG_EVERY: Duration = Duration::from_secs(10);
-const CLEAR: &str = "\x1b[2J\x1b[H";
+/// Clears the screen.
+pub(super) const CLEAR: &str = "\x1b[2J\x1b[H";
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 
@@ -57,10 +58,10 @@ pub(super) async fn show(shared: Arc<SharedServer>, url: String, device: Option<
 }
 
 /// Hides the cursor, and shows it again whatever happens.
-struct RestoreCursor;
+pub(super) struct RestoreCursor;
 
 impl RestoreCursor {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         print(HIDE_CURSOR);
         Self
     }
@@ -72,7 +73,8 @@ impl Drop for RestoreCursor {
     }
 }
 
-fn print(text: &str) -> bool {
+/// Prints at once; says whether anybody takes it.
+pub(super) fn print(text: &str) -> bool {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
 }

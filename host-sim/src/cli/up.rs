@@ -17,7 +17,7 @@ use crate::store::HistoryLimits;
 
 use super::firmware::Device;
 use super::run::{serve as serve_health, settings};
-use super::{ServeOptions, UpOptions, screen};
+use super::{ServeOptions, UpOptions, demo, screen};
 
 /// On one machine there is nobody to spare.
 const UNLIMITED: u32 = 0;
@@ -48,14 +48,18 @@ pub(super) async fn up(options: UpOptions) -> Result<()> {
         println!("controllers: Deployment and ReplicaSet, over HTTP like any client");
         serve_health(&controllers, options.controllers.metrics_bind_address).await?;
     }
-    running.until_interrupted(device.as_ref()).await
+    if options.demo {
+        let (shared, url) = (running.cluster.shared().clone(), running.url.clone());
+        return running.until_interrupted(demo::run(shared, url)).await;
+    }
+    running.show_until_interrupted(device.as_ref()).await
 }
 
 /// Starts the API server alone and runs it until Ctrl-C.
 pub(super) async fn server(options: ServeOptions) -> Result<()> {
     let running = Running::start(&options, 0).await?;
     running.introduce();
-    running.until_interrupted(None).await
+    running.show_until_interrupted(None).await
 }
 
 /// A cluster with an open socket.
@@ -131,11 +135,21 @@ impl Running {
         println!("  kubectl run broken --image=app:crash-loop && kubectl describe pod broken\n");
     }
 
-    async fn until_interrupted(self, device: Option<&Device>) -> Result<()> {
-        let shown = screen::show(self.cluster.shared().clone(), self.url.clone(), device);
+    /// Shows the usual screen until Ctrl-C.
+    async fn show_until_interrupted(self, device: Option<&Device>) -> Result<()> {
+        let (shared, url) = (self.cluster.shared().clone(), self.url.clone());
+        let shown = async {
+            screen::show(shared, url, device).await;
+            Ok(())
+        };
+        self.until_interrupted(shown).await
+    }
+
+    /// Goes on until Ctrl-C, or until what is done meanwhile ends.
+    async fn until_interrupted(self, meanwhile: impl Future<Output = Result<()>>) -> Result<()> {
         tokio::select! {
             interrupted = interrupted() => interrupted?,
-            () = shown => {}
+            ended = meanwhile => ended?,
         }
         println!("stopping");
         // Nobody else listens to this channel once the server has ended by itself.

@@ -12,6 +12,8 @@ pub enum Capacity {
     Tiny,
     /// 512 pods, 128 ReplicaSets, 64 Deployments: what the reference firmware has
     Reference,
+    /// 8,192 pods, 2,048 ReplicaSets, 1,024 Deployments: 500 rolling updates of 10 pods at once
+    Medium,
     /// 16,384 pods, 4,096 ReplicaSets, 2,048 Deployments
     Host,
 }
@@ -21,13 +23,16 @@ impl Capacity {
     pub(super) fn take(self) -> Option<Parts<'static>> {
         type Tiny = resources! { pods: 50, replica_sets: 16, deployments: 8 };
         type Reference = resources! { pods: 512, replica_sets: 128, deployments: 64 };
+        type Medium = resources! { pods: 8_192, replica_sets: 2_048, deployments: 1_024 };
         type Host = resources! { pods: 16_384, replica_sets: 4_096, deployments: 2_048 };
         static TINY: ConstStaticCell<Tiny> = ConstStaticCell::new(Tiny::new());
         static REFERENCE: ConstStaticCell<Reference> = ConstStaticCell::new(Reference::new());
+        static MEDIUM: ConstStaticCell<Medium> = ConstStaticCell::new(Medium::new());
         static HOST: ConstStaticCell<Host> = ConstStaticCell::new(Host::new());
         match self {
             Self::Tiny => TINY.try_take().map(Tiny::parts),
             Self::Reference => REFERENCE.try_take().map(Reference::parts),
+            Self::Medium => MEDIUM.try_take().map(Medium::parts),
             Self::Host => HOST.try_take().map(Host::parts),
         }
     }

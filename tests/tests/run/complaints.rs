@@ -37,7 +37,7 @@ fn arguments_that_cannot_be() -> Result<()> {
     complains(&with(&["--capacity", "endless"]), &["endless", "tiny", "host"])?;
     complains(&with(&["--kubeconfig", "x"]), &["cannot be used with"])?;
     complains(&with(&["--client-certificate", "x"]), &["--client-key"])?;
-    complains(&["--kubeconfig", "x", "--token-file", "y"], &["--server"])?;
+    complains(&["--kubeconfig", "x", "--token-file", "y"], &["cannot be used with"])?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use http::Method;
 use serde_json::Value;
@@ -16,9 +16,9 @@ use tokio::sync::watch;
 
 use crate::controllers::Capacity;
 use crate::http::{Access, Cluster, Limits, SharedServer, Subject, serve};
-use crate::server::request::Request;
-use crate::store::{HistoryLimits, ResourceId};
+use crate::store::HistoryLimits;
 
+use super::super::inside;
 use super::process::{anonymous, cpu_seconds, resident};
 
 /// Pods that a simulated node takes.
@@ -54,32 +54,14 @@ impl Site {
 
     /// Asks for something that has to work.
     pub(super) async fn ask(&self, method: Method, path: &str, body: &Value) -> Result<()> {
-        let media_type = match method {
-            Method::PATCH => "application/merge-patch+json",
-            _ => "application/json",
-        };
-        let request = Request::new(method.clone(), path).with_body(media_type, body.to_string());
-        let answer = self.shared.answer(request).await;
-        ensure!(answer.status < 300, "{method} {path}: {}", answer.into_value());
-        Ok(())
+        inside::ask(&self.shared, method, path, body).await
     }
 
     /// Looks at all objects of a resource until `is_done`.
     pub(super) async fn wait(&self, resource: &str, is_done: impl Fn(&[Value]) -> bool) {
-        loop {
-            if is_done(&self.objects(resource)) {
-                return;
-            }
+        while !is_done(&inside::objects(&self.shared, resource)) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-    }
-
-    fn objects(&self, resource: &str) -> Vec<Value> {
-        let server = self.shared.read();
-        let id = server.stored_kinds().iter().position(|kind| kind.plural == resource);
-        let Some(id) = id else { return Vec::new() };
-        let entries = server.store().resource(ResourceId(id as u16)).range("", None);
-        entries.map(|entry| entry.fields().clone()).collect()
     }
 
     /// Requests that came over connections until now.
@@ -119,11 +101,12 @@ pub(super) struct Usage {
 
 impl Controllers {
     /// Starts them and waits until they have seen the cluster.
-    pub(super) async fn start(site: &Site, capacity: Capacity) -> Result<Self> {
+    pub(super) async fn start(site: &Site, capacity: Capacity, status_lag: u32) -> Result<Self> {
         let capacity = capacity.to_possible_value().context("a capacity without a name")?;
         let mut process = Command::new(std::env::current_exe()?)
             .args(["run", "--server", &format!("http://{}", site.address)])
             .args(["--kube-api-qps", "0", "--capacity", capacity.get_name()])
+            .args(["--status-lag", &status_lag.to_string()])
             .args(["--metrics-bind-address", "127.0.0.1:0"])
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -13,27 +13,30 @@ use serde_json::{Value, json};
 use crate::http::Subject;
 
 use super::super::ControllersBenchOptions;
+use super::super::inside::{DEPLOYMENTS, is_rolled_out};
 use super::cluster::{Controllers, Site, Usage};
 use super::process::machine;
 
-const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const MIB: f64 = 1048576.0;
 const KIB: f64 = 1024.0;
 
 /// Measures and prints.
 pub(in super::super) async fn controllers(options: ControllersBenchOptions) -> Result<()> {
     println!("machine: {}", machine());
-    one_rollout(&options).await?;
-    for deployments in &options.deployments {
-        round(*deployments, &options).await?;
+    for status_lag in &options.status_lag {
+        println!("\nwith a status that waits for up to {status_lag} ms");
+        one_rollout(&options, *status_lag).await?;
+        for deployments in &options.deployments {
+            round(*deployments, &options, *status_lag).await?;
+        }
     }
     Ok(())
 }
 
 /// A single rolling update, request by request.
-async fn one_rollout(options: &ControllersBenchOptions) -> Result<()> {
+async fn one_rollout(options: &ControllersBenchOptions, status_lag: u32) -> Result<()> {
     let site = Site::start(2 * options.replicas).await?;
-    let controllers = Controllers::start(&site, options.capacity).await?;
+    let controllers = Controllers::start(&site, options.capacity, status_lag).await?;
     create(&site, 1, options.replicas).await?;
     site.settle().await;
     let (before, usage) = (site.requests(), controllers.usage().await?);
@@ -54,10 +57,14 @@ async fn one_rollout(options: &ControllersBenchOptions) -> Result<()> {
 }
 
 /// Many Deployments, created, updated and deleted.
-async fn round(deployments: usize, options: &ControllersBenchOptions) -> Result<()> {
+async fn round(
+    deployments: usize,
+    options: &ControllersBenchOptions,
+    status_lag: u32,
+) -> Result<()> {
     // A rolling update needs a quarter more, and pods take a moment to go.
     let site = Site::start(2 * deployments * options.replicas).await?;
-    let controllers = Controllers::start(&site, options.capacity).await?;
+    let controllers = Controllers::start(&site, options.capacity, status_lag).await?;
     println!("\n{deployments} Deployments of {} replicas\n", options.replicas);
     println!(
         "{:<8} {:>8} {:>9} {:>9} {:>13} {:>8}",
@@ -132,15 +139,6 @@ async fn delete(site: &Site, deployments: usize) -> Result<()> {
         site.wait(resource, <[Value]>::is_empty).await;
     }
     Ok(())
-}
-
-/// What `kubectl rollout status` waits for.
-fn is_rolled_out(deployment: &Value) -> bool {
-    let (status, wanted) = (&deployment["status"], &deployment["spec"]["replicas"]);
-    status["observedGeneration"] == deployment["metadata"]["generation"]
-        && ["replicas", "updatedReplicas", "availableReplicas"]
-            .iter()
-            .all(|count| status[count] == *wanted)
 }
 
 /// What something has cost.
