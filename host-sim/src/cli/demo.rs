@@ -50,7 +50,8 @@ pub(super) async fn run(shared: Arc<SharedServer>, url: String) -> Result<()> {
 
 /// Does what a user would do, a step at a time.
 async fn play(shared: &SharedServer, at: &watch::Sender<usize>) -> Result<()> {
-    let leisure = if std::io::stdout().is_terminal() { PAUSE } else { Duration::ZERO };
+    // Without a spectator, just so long that what was achieved is told.
+    let leisure = if std::io::stdout().is_terminal() { PAUSE } else { 3 * GLANCE };
     for (name, replicas) in [("web", 4), ("api", 3), ("worker", 2)] {
         ask(shared, Method::POST, DEPLOYMENTS, &deployment(name, replicas)).await?;
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::http::SharedServer;
 use crate::server::request::Request;
-use crate::store::ResourceId;
+use crate::store::{Entry, ResourceId};
 
 /// Where the API has the Deployments of the default namespace.
 pub(super) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
@@ -30,11 +30,20 @@ pub(super) async fn ask(
 
 /// All objects of a resource, in the order of their names.
 pub(super) fn objects(shared: &SharedServer, plural: &str) -> Vec<Value> {
+    entries(shared, plural, Entry::parse)
+}
+
+/// The numbers and texts of all objects of a resource, without lists: cheaper to look at.
+pub(super) fn outlines(shared: &SharedServer, plural: &str) -> Vec<Value> {
+    entries(shared, plural, |entry| entry.fields().clone())
+}
+
+fn entries(shared: &SharedServer, plural: &str, look: impl Fn(&Entry) -> Value) -> Vec<Value> {
     let server = shared.read();
     let id = server.stored_kinds().iter().position(|kind| kind.plural == plural);
     let Some(id) = id else { return Vec::new() };
     let entries = server.store().resource(ResourceId(id as u16)).range("", None);
-    entries.map(|entry| entry.fields().clone()).collect()
+    entries.map(|entry| look(entry)).collect()
 }
 
 /// What `kubectl rollout status` waits for.

@@ -59,7 +59,7 @@ impl Site {
 
     /// Looks at all objects of a resource until `is_done`.
     pub(super) async fn wait(&self, resource: &str, is_done: impl Fn(&[Value]) -> bool) {
-        while !is_done(&inside::objects(&self.shared, resource)) {
+        while !is_done(&inside::outlines(&self.shared, resource)) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

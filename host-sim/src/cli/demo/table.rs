@@ -40,7 +40,7 @@ impl Table {
             .iter()
             .map(|d| Deployment::of(d, &sets, &pods))
             .collect();
-        deployments.sort_by(|a, b| b.wanted.cmp(&a.wanted));
+        deployments.sort_by_key(|deployment| std::cmp::Reverse(deployment.wanted));
         Self { deployments }
     }
 
