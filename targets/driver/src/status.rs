@@ -110,7 +110,10 @@ fn write_shortage(manager: &Manager<'_>, out: &mut dyn fmt::Write) -> fmt::Resul
     for (kind, name) in KINDS {
         match manager.cache().refused(kind) {
             0 => {}
-            refused => writeln!(out, "blind: {refused} {name} do not fit the cache")?,
+            refused => writeln!(
+                out,
+                "blind: {name} do not fit the cache, {refused} refusals since the last list"
+            )?,
         }
     }
     Ok(())

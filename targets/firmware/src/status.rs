@@ -62,7 +62,10 @@ pub(crate) async fn log(network: &'static Network, runtime: &'static Runtime<'st
                 refused = runtime.inspect(refusals);
                 match refused {
                     0 => defmt::info!("everything fits again"),
-                    n => defmt::warn!("{=u32} objects do not fit: their owners are blind", n),
+                    n => defmt::warn!(
+                        "objects do not fit, {=u32} refusals: their owners are blind",
+                        n
+                    ),
                 }
             }
             Either::Second(()) => {
@@ -98,7 +101,7 @@ fn report(network: &Network, runtime: &Runtime<'_>) {
     });
 }
 
-/// Objects that do not fit, by the last complete lists.
+/// How often objects did not fit since the last complete lists.
 fn refusals(manager: &Manager<'_>) -> u32 {
     [Kind::Pod, Kind::ReplicaSet, Kind::Deployment]
         .into_iter()
