@@ -484,7 +484,9 @@ fn a_source_that_is_cut_off_or_broken_completes_nothing() {
 fn labels_and_annotations_that_are_no_texts_are_refused_however_they_are_cut() {
     let labels: Value = (0..8).map(|i| (format!("label-{i}"), json!("a value"))).collect();
     let map = json!({"a": {"labels": labels, "x": {"labels": labels}}, "b": "text"});
-    for wrong in [map, json!({"a": null, "b": "text"}), json!({"a": ["b"]}), json!({"a": {}})] {
+    let entries = [json!({"a": null, "b": "text"}), json!({"a": ["b"]}), json!({"a": {}})];
+    let others = [json!("a"), json!(1), json!(["a"]), json!(true)];
+    for wrong in [map].into_iter().chain(entries).chain(others) {
         let of_deployment = changed(DEPLOYMENT, |d| d["metadata"]["annotations"] = wrong.clone());
         let of_template = changed(DEPLOYMENT, |d| {
             d["spec"]["template"]["metadata"]["labels"] = wrong.clone();

@@ -272,22 +272,23 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether an event is right in a map of texts, and not a map or `null` inside of it.
-    fn is_in_map(&mut self, event: Event<'_>) -> bool {
-        let inside = match event {
-            Event::ObjectStart => core::mem::replace(&mut self.copier.in_map, true),
-            Event::ObjectEnd => !core::mem::take(&mut self.copier.in_map),
-            Event::Null => self.copier.in_map,
-            _ => false,
+    /// Whether an event belongs to a map of texts, or to `null` in its place: no other value, and
+    /// no map or `null` inside of it.
+    fn is_of_map(&mut self, event: Event<'_>) -> bool {
+        let is_right = match event {
+            Event::ObjectStart => !core::mem::replace(&mut self.copier.in_map, true),
+            Event::ObjectEnd => core::mem::take(&mut self.copier.in_map),
+            Event::Null => !self.copier.in_map,
+            _ => self.copier.in_map,
         };
-        if inside {
+        if !is_right {
             self.fail(SpliceError::Malformed);
         }
-        !inside
+        is_right
     }
 
     fn annotations(&mut self, event: Event<'_>) {
-        if !self.is_in_map(event) {
+        if !self.is_of_map(event) {
             return;
         }
         let shared = |key: &[u8]| Annotation::parse(key).is_shared();
@@ -318,7 +319,7 @@ impl Pass<'_> {
 
     /// Labels with the hash label in them, instead of one they may have. A `null` is replaced.
     fn labels(&mut self, event: Event<'_>) {
-        if !self.is_in_map(event) {
+        if !self.is_of_map(event) {
             return;
         }
         match event {
