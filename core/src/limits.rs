@@ -15,7 +15,7 @@ pub const LABEL_VALUE: usize = 63;
 
 /// Labels (or annotations that matter) of one object. Kubernetes sets no limit; an object with
 /// more is refused like one that finds its store full.
-pub const LABELS: usize = 32;
+pub const LABELS: usize = 64;
 /// Requirements of one selector that come from `matchExpressions`.
 pub const EXPRESSIONS: usize = 16;
 /// Values of all `matchExpressions` of one selector together.
