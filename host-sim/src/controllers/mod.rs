@@ -60,7 +60,7 @@ const KINDS: [Kind; 3] = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod];
 /// A connection's memory. The head of any response of a Kubernetes API server fits the first.
 type ConnectionBuffers = Buffers<16_384, 2_048>;
 /// Bodies up to this size are kept for the next pod of the same ReplicaSet.
-const TANK: usize = 64 * 1024;
+const TANK: usize = 32 * 1024;
 
 /// Starts the controllers. They run until the process ends.
 ///
