@@ -40,5 +40,6 @@ pub const CONTINUE: usize = 768;
 const _: () = assert!(CONTINUE > (NAMESPACE + NAME + 100) * 4 / 3);
 const _: () = assert!(LABEL_KEY == 317);
 const _: () = assert!(NAMESPACE <= NAME);
-const _: () = assert!(LABELS <= u8::MAX as usize && EXPRESSION_VALUES <= u8::MAX as usize);
+const _: () = assert!(LABELS <= u8::MAX as usize);
+const _: () = assert!(EXPRESSION_VALUES <= u8::MAX as usize);
 const _: () = assert!(EXPRESSIONS <= EXPRESSION_VALUES);
