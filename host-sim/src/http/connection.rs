@@ -28,6 +28,9 @@ use super::cluster::SharedServer;
 use super::metrics::Subject;
 use super::stall::StallGuard;
 
+/// How much of a body is read only to be thrown away.
+const MAX_THROWN_AWAY_BYTES: usize = 16 << 20;
+
 /// What one client, or all together, may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -185,13 +188,21 @@ async fn answer_fully(shell: &Shell, request: hyper::Request<Incoming>) -> Respo
 }
 
 async fn read_body(shell: &Shell, request: hyper::Request<Incoming>) -> Result<Bytes, Status> {
+    let waits_for_leave = request.headers().contains_key(header::EXPECT);
     let declared = request.headers().get(header::CONTENT_LENGTH);
     let declared = declared.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|length| length > MAX_BODY_BYTES as u64) {
+    if waits_for_leave && declared.is_some_and(|length| length > MAX_BODY_BYTES as u64) {
         return Err(Status::request_entity_too_large());
     }
-    let body = Limited::new(request.into_body(), MAX_BODY_BYTES).collect();
-    match tokio::time::timeout(shell.limits.patience, body).await {
+    let mut body = request.into_body();
+    let all = async {
+        let collected = Limited::new(&mut body, MAX_BODY_BYTES).collect().await;
+        if collected.is_err() {
+            throw_away(&mut body).await;
+        }
+        collected
+    };
+    match tokio::time::timeout(shell.limits.patience, all).await {
         Err(_) => Err(Status::timeout("request did not complete within the allotted timeout")),
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
@@ -200,6 +211,17 @@ async fn read_body(shell: &Shell, request: hyper::Request<Incoming>) -> Result<B
         Ok(Err(error)) => {
             Err(Status::bad_request(format!("the body of the request cannot be read: {error}")))
         }
+    }
+}
+
+/// Reads the rest of a body that is too large, within limits: a client that is cut off while it
+/// sends sees a broken connection instead of the answer.
+async fn throw_away(body: &mut Incoming) {
+    let mut left = MAX_THROWN_AWAY_BYTES;
+    while let Some(Ok(frame)) = body.frame().await {
+        let size = frame.data_ref().map_or(0, Bytes::len);
+        let Some(less) = left.checked_sub(size) else { return };
+        left = less;
     }
 }
 

@@ -10,12 +10,14 @@ use crate::support::{CONFIG_MAPS, Server, Watch, config_map, eventually, read_re
 #[test]
 fn bodies_headers_and_watches_are_bounded() {
     let server = Server::start(&["--max-watches", "2"]);
-    let large = vec![b' '; (3 << 20) + 1];
-    let (status, error) = server
-        .client()
-        .request("POST", CONFIG_MAPS, "application/json", &large)
-        .expect("an answer");
-    assert_eq!((status, error["reason"].as_str()), (413, Some("RequestEntityTooLarge")));
+    for size in [(3 << 20) + 1, 12 << 20] {
+        let large = vec![b' '; size];
+        let (status, error) = server
+            .client()
+            .request("POST", CONFIG_MAPS, "application/json", &large)
+            .expect("an answer after all was sent");
+        assert_eq!((status, error["reason"].as_str()), (413, Some("RequestEntityTooLarge")));
+    }
 
     let mut stream = TcpStream::connect(&server.address).expect("connects");
     let header = format!("GET /healthz HTTP/1.1\r\nx-large: {}\r\n\r\n", "x".repeat(256 << 10));
