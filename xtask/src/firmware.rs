@@ -5,12 +5,13 @@ pub(crate) mod configure;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
-use picokube_qemu::{HOST_SEEN_BY_GUEST, Image, Line, Machine, Start};
+use picokube_qemu::{HOST_SEEN_BY_GUEST, Image, Machine, Start};
 use serde_json::Value;
 
 use configure::Configuration;
@@ -129,14 +130,18 @@ pub(crate) fn connect(server: SocketAddr, profile: Profile) -> Result<()> {
 
 /// `firmware run --self-test`: shows the log of the driver's cases and succeeds if they pass.
 pub(crate) fn self_test() -> Result<()> {
-    run_self_test(|line| println!("{line}"))
+    process::run(&mut self_test_program()?)
 }
 
-/// Boots the firmware for its self-test and hands every log line to `see`.
-pub(crate) fn run_self_test(see: impl FnMut(&Line)) -> Result<()> {
+/// The log of a self-test that has passed.
+pub(crate) fn self_test_log() -> Result<String> {
+    process::output(&mut self_test_program()?)
+}
+
+fn self_test_program() -> Result<Command> {
     setup::run()?;
-    let image = Arc::new(Image::open(&build_binary(Binary::SelfTest, Profile::Reference)?)?);
-    let status = picokube_tests::firmware::self_test(&image, see)?;
-    ensure!(status.success(), "the firmware's self-test has failed");
-    Ok(())
+    let image = build_binary(Binary::SelfTest, Profile::Reference)?;
+    let mut program = workspace::test_program("picokube-self-test");
+    program.arg(image);
+    Ok(program)
 }

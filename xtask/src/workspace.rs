@@ -28,6 +28,15 @@ pub(crate) fn not_shipped() -> Vec<&'static str> {
     ON_A_PC.into_iter().chain(excluded).collect()
 }
 
+/// Runs a program of the tests. They are built only then: they take minutes, and most commands of
+/// xtask need none of them.
+pub(crate) fn test_program(name: &str) -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root()).args(["run", "--quiet", "--package", "picokube-tests", "--bin"]);
+    cargo.args([name, "--"]);
+    cargo
+}
+
 /// The folder that holds the workspace's `Cargo.toml`.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

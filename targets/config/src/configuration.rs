@@ -23,6 +23,8 @@ pub struct Configuration<'a> {
     pub rate: Option<Rate>,
     /// Milliseconds that statuses may wait for each other while a rollout goes on.
     pub status_lag: u32,
+    /// The feature gate `DeploymentReplicaSetTerminatingReplicas`.
+    pub terminating_replicas: bool,
 }
 
 /// How the device gets its address.
@@ -53,6 +55,8 @@ pub struct Rate {
 /// Saves a third of the requests of a rollout.
 const STATUS_LAG: u32 = 100;
 
+const TERMINATING_REPLICAS: &str = "DeploymentReplicaSetTerminatingReplicas";
+
 impl Rate {
     /// The defaults of Kubernetes' clients.
     const KUBERNETES: Self = Self { qps: 20, burst: 30 };
@@ -72,6 +76,7 @@ impl<'a> Configuration<'a> {
             namespace: check(namespace, Field::Namespace, |text| is_name(text, false))?,
             rate: rate(document),
             status_lag: document.status_lag.unwrap_or(STATUS_LAG),
+            terminating_replicas: terminating_replicas(document.feature_gates)?,
         })
     }
 }
@@ -114,6 +119,16 @@ fn rate(document: &Document<'_>) -> Option<Rate> {
     (qps > 0).then_some(Rate { qps, burst })
 }
 
+/// The only gate there is; the last word counts, as in Kubernetes.
+fn terminating_replicas(gates: Option<&str>) -> Result<bool, PageError> {
+    let mut gates = gates.into_iter().flat_map(|gates| gates.split(','));
+    gates.try_fold(false, |_, gate| match gate.split_once('=') {
+        Some((TERMINATING_REPLICAS, "true")) => Ok(true),
+        Some((TERMINATING_REPLICAS, "false")) => Ok(false),
+        _ => Err(PageError::Value(Field::FeatureGates)),
+    })
+}
+
 /// Whether a text can stand in a header. An escape would mean something else than it says.
 fn is_printable(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'\\')
@@ -145,6 +160,7 @@ mod tests {
         qps: None,
         burst: None,
         status_lag: None,
+        feature_gates: None,
     };
 
     #[test]
@@ -173,6 +189,19 @@ mod tests {
     }
 
     #[test]
+    fn the_last_word_on_a_feature_gate_counts() {
+        const OFF_AND_ON: &str = "DeploymentReplicaSetTerminatingReplicas=false,\
+                                  DeploymentReplicaSetTerminatingReplicas=true";
+        let gate = |feature_gates| {
+            let checked = Configuration::check(&Document { feature_gates, ..GOOD });
+            checked.unwrap().terminating_replicas
+        };
+        assert!(!gate(None));
+        assert!(gate(Some(OFF_AND_ON)));
+        assert!(!gate(Some("DeploymentReplicaSetTerminatingReplicas=false")));
+    }
+
+    #[test]
     fn a_wrong_value_is_named() {
         for (document, field) in [
             (Document { server: "10.0.2.2", ..GOOD }, Field::Server),
@@ -188,6 +217,8 @@ mod tests {
             (Document { identity: "Gateway", ..GOOD }, Field::Identity),
             (Document { identity: "gateway-", ..GOOD }, Field::Identity),
             (Document { namespace: Some("a.b"), ..GOOD }, Field::Namespace),
+            (Document { feature_gates: Some("AllAlpha=true"), ..GOOD }, Field::FeatureGates),
+            (Document { feature_gates: Some(""), ..GOOD }, Field::FeatureGates),
         ] {
             assert_eq!(Configuration::check(&document), Err(PageError::Value(field)));
         }

@@ -34,4 +34,7 @@ pub struct Document<'a> {
     /// Milliseconds that statuses may wait for each other while a rollout goes on; 100 without it.
     #[serde(default, rename = "statusLag", skip_serializing_if = "Option::is_none")]
     pub status_lag: Option<u32>,
+    /// Kubernetes' feature gates, as `--feature-gates` has them: `NAME=true,…`.
+    #[serde(default, rename = "featureGates", skip_serializing_if = "Option::is_none")]
+    pub feature_gates: Option<&'a str>,
 }

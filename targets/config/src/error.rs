@@ -34,6 +34,7 @@ pub enum Field {
     Gateway,
     Identity,
     Namespace,
+    FeatureGates,
 }
 
 impl Field {
@@ -47,6 +48,9 @@ impl Field {
             Self::Gateway => ("gateway", "an IPv4 address, and only beside `address`"),
             Self::Identity => ("identity", "a Kubernetes name: a-z, 0-9, - and ., at most 63"),
             Self::Namespace => ("namespace", "a Kubernetes name: a-z, 0-9 and -, at most 63"),
+            Self::FeatureGates => {
+                ("featureGates", "DeploymentReplicaSetTerminatingReplicas=true or =false")
+            }
         }
     }
 }

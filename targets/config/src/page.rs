@@ -74,6 +74,7 @@ mod tests {
         qps: Some(5),
         burst: Some(10),
         status_lag: Some(0),
+        feature_gates: None,
     };
 
     fn page() -> ([u8; PAGE], usize) {

@@ -122,6 +122,7 @@ fn settings(configuration: &Configuration<'static>) -> Settings {
     Settings {
         namespace: configuration.namespace,
         rate: configuration.rate.map(|rate| Rate { qps: rate.qps, burst: rate.burst }),
+        terminating_replicas: configuration.terminating_replicas,
         status_lag: Duration::from_millis(u64::from(configuration.status_lag)),
         ..Settings::DEFAULT
     }

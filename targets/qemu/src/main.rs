@@ -31,6 +31,13 @@ struct Arguments {
     /// Who the device is
     #[arg(long, default_value = "picokube")]
     identity: String,
+    /// Milliseconds that statuses may wait for each other while a rollout goes on; 0 writes every
+    /// status, as kube-controller-manager does
+    #[arg(long, value_name = "MILLISECONDS")]
+    status_lag: Option<u32>,
+    /// Kubernetes' feature gates, such as DeploymentReplicaSetTerminatingReplicas=true
+    #[arg(long, value_name = "NAME=BOOL,…")]
+    feature_gates: Option<String>,
     /// Serve the device's /healthz, /readyz and /metrics here
     #[arg(long, value_name = "ADDRESS:PORT")]
     status: Option<SocketAddr>,
@@ -47,7 +54,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { image, server, identity, status } = arguments;
+    let Arguments { image, server, identity, status, status_lag, feature_gates } = arguments;
     ensure!(
         image.exists(),
         "there is no firmware at {}: `cargo xtask firmware build` builds it",
@@ -59,7 +66,14 @@ fn run(arguments: &Arguments) -> Result<()> {
     );
     let image = Arc::new(Image::open(image)?);
     let address = format!("{HOST_SEEN_BY_GUEST}:{}", server.port());
-    let document = Document { server: &address, identity, qps: Some(0), ..Document::default() };
+    let document = Document {
+        server: &address,
+        identity,
+        qps: Some(0),
+        status_lag: *status_lag,
+        feature_gates: feature_gates.as_deref(),
+        ..Document::default()
+    };
     let mut page = [0; PAGE];
     let len = write_page(&document, &mut page)?;
     let page = page.get(..len);

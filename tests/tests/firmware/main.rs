@@ -3,6 +3,7 @@
 mod capacity;
 mod configuration;
 mod faults;
+mod golden;
 mod self_test;
 mod status;
 mod trouble;

@@ -41,6 +41,9 @@ pub(crate) struct Configuration {
     /// Milliseconds that statuses may wait for each other while a rollout goes on
     #[arg(long, default_value_t = 100)]
     status_lag: u32,
+    /// Kubernetes' feature gates, such as DeploymentReplicaSetTerminatingReplicas=true
+    #[arg(long, value_name = "NAME=BOOL,…")]
+    feature_gates: Option<String>,
 }
 
 impl Configuration {
@@ -57,6 +60,7 @@ impl Configuration {
             qps: 0,
             burst: None,
             status_lag: 100,
+            feature_gates: None,
         }
     }
 
@@ -74,6 +78,7 @@ impl Configuration {
             qps: Some(self.qps),
             burst: self.burst,
             status_lag: Some(self.status_lag),
+            feature_gates: self.feature_gates.as_deref(),
         };
         let mut page = [0xff; PAGE];
         let len = write_page(&document, &mut page)?;

@@ -112,13 +112,12 @@ fn object_line(line: &str) -> Option<(String, u64)> {
 
 /// The stack's high-water mark over a whole self-test in QEMU.
 fn measure_stack() -> Result<u64> {
-    let mut mark = None;
-    firmware::run_self_test(|line| mark = mark.or_else(|| high_water_mark(&line.message)))?;
-    mark.context("the firmware has not reported its stack")
+    let log = firmware::self_test_log()?;
+    log.lines().find_map(high_water_mark).context("the firmware has not reported its stack")
 }
 
-fn high_water_mark(message: &str) -> Option<u64> {
-    message.strip_prefix("stack high-water mark ")?.split(' ').next()?.parse().ok()
+fn high_water_mark(line: &str) -> Option<u64> {
+    line.split_once("stack high-water mark ")?.1.split(' ').next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -135,7 +134,10 @@ mod tests {
 
     #[test]
     fn the_stack_line_is_understood() {
-        assert_eq!(high_water_mark("stack high-water mark 6712 of 200000 bytes"), Some(6712));
+        assert_eq!(
+            high_water_mark("9.2 INFO stack high-water mark 6712 of 200000 bytes"),
+            Some(6712)
+        );
         assert_eq!(high_water_mark("passed: not_http"), None);
     }
 

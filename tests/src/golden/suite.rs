@@ -1,0 +1,109 @@
+//! Many scenarios in one go: which ones, how often, and what came of all.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `PICOKUBE_GOLDEN_ONLY` | names of scenarios, with commas between; `*` at the end for all that begin so |
+//! | `PICOKUBE_GOLDEN_JOBS` | how many scenarios are played at a time |
+//! | `PICOKUBE_GOLDEN_OUT` | a directory for what happened, in the form of recordings |
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Scenario, Server};
+
+/// How often a scenario is played in which nothing is wrong but a question of timing.
+const TRIES: usize = 3;
+
+/// Scenarios, and what they are held to.
+#[derive(Clone, Copy, Debug)]
+pub struct Suite<'a> {
+    /// Names or, with `*` at the end, beginnings of names.
+    pub scenarios: &'a [&'a str],
+    /// Facets that scenarios are not held to: scenario, by name or beginning, and facet.
+    pub let_go: &'a [(&'a str, &'a str)],
+    /// How many are played at a time, without `PICOKUBE_GOLDEN_JOBS`.
+    pub jobs: usize,
+}
+
+impl Suite<'_> {
+    /// Plays those that `PICOKUBE_GOLDEN_ONLY` names, or all. `start` starts what they are played
+    /// against, if there are any.
+    pub fn play<T>(&self, start: impl FnOnce() -> Result<(Server, T)>) -> Result<()> {
+        let mut waiting = self.wanted()?;
+        let count = waiting.len();
+        if count == 0 {
+            return Ok(());
+        }
+        let (server, _running) = start()?;
+        let jobs = env::var("PICOKUBE_GOLDEN_JOBS").map_or(Ok(self.jobs), |jobs| jobs.parse());
+        let jobs = jobs.context("PICOKUBE_GOLDEN_JOBS")?;
+        let mut failures = BTreeMap::new();
+        for attempt in 1..=TRIES {
+            // Those that are played again have the machine to themselves.
+            let jobs = if attempt == 1 { jobs } else { 1 };
+            let is_last = attempt == TRIES;
+            let again = self.round(&server, waiting.clone(), jobs, is_last, &mut failures)?;
+            waiting.retain(|scenario| again.contains(&scenario.name));
+        }
+        let told: Vec<String> = failures.into_values().collect();
+        ensure!(told.is_empty(), "{} of {count} failed:\n{}", told.len(), told.join("\n"));
+        Ok(())
+    }
+
+    fn wanted(&self) -> Result<Vec<Scenario>> {
+        let only = env::var("PICOKUBE_GOLDEN_ONLY").unwrap_or("*".to_owned());
+        let is_wanted = |name: &str| only.split(',').any(|pattern| matches(pattern, name));
+        let mut scenarios = Scenario::load_all(&super::directory(), is_wanted)?;
+        ensure!(!scenarios.is_empty(), "no scenario is called {only}");
+        scenarios.retain(|one| self.scenarios.iter().any(|pattern| matches(pattern, &one.name)));
+        Ok(scenarios)
+    }
+
+    /// Plays each once. Says which are worth another try; all others that went wrong are failures.
+    fn round(
+        &self,
+        server: &Server,
+        scenarios: Vec<Scenario>,
+        jobs: usize,
+        is_last: bool,
+        failures: &mut BTreeMap<String, String>,
+    ) -> Result<BTreeSet<String>> {
+        let out = env::var("PICOKUBE_GOLDEN_OUT").ok();
+        let mut again = BTreeSet::new();
+        super::run_all(server, scenarios, jobs, |name, report| {
+            let report = report.map(|mut report| {
+                let here = self.let_go.iter().filter(|(pattern, _)| matches(pattern, name));
+                here.for_each(|(_, facet)| report.let_go(facet));
+                report
+            });
+            let told = match &report {
+                Ok(report) => report.to_string(),
+                Err(error) => format!("{name}: {error:#}"),
+            };
+            eprintln!("{told}");
+            if let (Ok(report), Some(out)) = (&report, &out) {
+                report.save(&Path::new(out).join(name)).expect("a directory to write to");
+            }
+            match report {
+                Ok(report) if report.is_success() => {}
+                Ok(report) if report.is_question_of_timing() && !is_last => {
+                    again.insert(name.to_owned());
+                }
+                _ => {
+                    failures.insert(name.to_owned(), told);
+                }
+            }
+        })?;
+        Ok(again)
+    }
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == pattern,
+    }
+}
