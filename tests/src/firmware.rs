@@ -20,6 +20,12 @@ pub fn image() -> Result<Arc<Image>> {
     IMAGE.open()
 }
 
+/// The firmware for 512 KiB of RAM, built once.
+pub fn large_image() -> Result<Arc<Image>> {
+    static IMAGE: Built = Built::new(&["--profile", "large"]);
+    IMAGE.open()
+}
+
 /// The image that runs the driver's cases, built once.
 pub fn self_test_image() -> Result<Arc<Image>> {
     static IMAGE: Built = Built::new(&["--binary", "self-test"]);

@@ -3,6 +3,7 @@
 mod firmware;
 mod fuzz;
 mod gates;
+mod golden;
 mod process;
 mod setup;
 mod test;
@@ -34,6 +35,15 @@ enum Command {
     Setup,
     /// Set up, then run every check and every test, and print a summary
     Test,
+    /// Play the golden scenarios: what the real controllers did, step by step
+    Golden {
+        /// With the firmware in QEMU as the only controller, instead of the controllers on a PC
+        #[arg(long)]
+        firmware: bool,
+        /// Only these, with commas between; `*` at the end for all that begin so
+        #[arg(long, value_name = "NAMES")]
+        only: Option<String>,
+    },
     /// Run every fuzz target for a while, from its committed corpus
     Fuzz {
         /// How long each target runs
@@ -98,6 +108,7 @@ fn run(command: Command) -> Result<()> {
     match command {
         Command::Setup => setup::run(),
         Command::Test => test::run(),
+        Command::Golden { firmware, only } => golden::run(firmware, only.as_deref()),
         Command::Fuzz { seconds } => fuzz::run(seconds).map(|report| println!("{report}")),
         Command::Gate(gate) => gate.run().map(|report| println!("{report}")),
         Command::Firmware(command) => run_firmware(command),

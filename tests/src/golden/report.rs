@@ -74,10 +74,13 @@ impl Report {
             && self.broken_facets().next().is_none()
     }
 
-    /// Does not hold the run to a facet after all.
-    pub fn let_go(&mut self, facet: &str) {
-        let facets = self.facets.iter_mut().filter(|comparison| comparison.facet == facet);
-        facets.for_each(|comparison| comparison.is_held = false);
+    /// Does not hold the run to a facet after all. Says whether it is the same all the same, if
+    /// the run was held to it before.
+    pub fn let_go(&mut self, facet: &str) -> Option<bool> {
+        let held = |comparison: &&mut Comparison| comparison.facet == facet && comparison.is_held;
+        let comparison = self.facets.iter_mut().find(held)?;
+        comparison.is_held = false;
+        Some(comparison.differences.is_empty())
     }
 
     /// Whether nothing is wrong but what a race may have decided: then it is worth another try.

@@ -41,13 +41,17 @@ impl Suite<'_> {
         let jobs = env::var("PICOKUBE_GOLDEN_JOBS").map_or(Ok(self.jobs), |jobs| jobs.parse());
         let jobs = jobs.context("PICOKUBE_GOLDEN_JOBS")?;
         let mut failures = BTreeMap::new();
+        let mut spared = Spared::default();
         for attempt in 1..=TRIES {
             // Those that are played again have the machine to themselves.
             let jobs = if attempt == 1 { jobs } else { 1 };
             let is_last = attempt == TRIES;
-            let again = self.round(&server, waiting.clone(), jobs, is_last, &mut failures)?;
+            let round = Round { server: &server, jobs, is_last };
+            let again = self.round(round, waiting.clone(), &mut failures, &mut spared)?;
             waiting.retain(|scenario| again.contains(&scenario.name));
         }
+        let Spared { facets, same } = spared;
+        eprintln!("{count} scenarios; of {facets} facets that were not held, {same} are the same");
         let told: Vec<String> = failures.into_values().collect();
         ensure!(told.is_empty(), "{} of {count} failed:\n{}", told.len(), told.join("\n"));
         Ok(())
@@ -65,18 +69,18 @@ impl Suite<'_> {
     /// Plays each once. Says which are worth another try; all others that went wrong are failures.
     fn round(
         &self,
-        server: &Server,
+        Round { server, jobs, is_last }: Round<'_>,
         scenarios: Vec<Scenario>,
-        jobs: usize,
-        is_last: bool,
         failures: &mut BTreeMap<String, String>,
+        spared: &mut Spared,
     ) -> Result<BTreeSet<String>> {
         let out = env::var("PICOKUBE_GOLDEN_OUT").ok();
         let mut again = BTreeSet::new();
         super::run_all(server, scenarios, jobs, |name, report| {
             let report = report.map(|mut report| {
                 let here = self.let_go.iter().filter(|(pattern, _)| matches(pattern, name));
-                here.for_each(|(_, facet)| report.let_go(facet));
+                here.filter_map(|(_, facet)| report.let_go(facet))
+                    .for_each(|same| spared.count(same));
                 report
             });
             let told = match &report {
@@ -98,6 +102,27 @@ impl Suite<'_> {
             }
         })?;
         Ok(again)
+    }
+}
+
+/// How one round is played.
+struct Round<'a> {
+    server: &'a Server,
+    jobs: usize,
+    is_last: bool,
+}
+
+/// Facets that were let go, over all runs.
+#[derive(Default)]
+struct Spared {
+    facets: usize,
+    same: usize,
+}
+
+impl Spared {
+    fn count(&mut self, is_same: bool) {
+        self.facets += 1;
+        self.same += usize::from(is_same);
     }
 }
 
