@@ -191,10 +191,15 @@ async fn read_body(shell: &Shell, request: hyper::Request<Incoming>) -> Result<B
     let waits_for_leave = request.headers().contains_key(header::EXPECT);
     let declared = request.headers().get(header::CONTENT_LENGTH);
     let declared = declared.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if waits_for_leave && declared.is_some_and(|length| length > MAX_BODY_BYTES as u64) {
+    let mut body = request.into_body();
+    let patience = shell.limits.patience;
+    if let Some(length) = declared.filter(|length| *length > MAX_BODY_BYTES as u64) {
+        if !waits_for_leave && length <= MAX_THROWN_AWAY_BYTES as u64 {
+            // However that ends, the answer is the same.
+            let _ = tokio::time::timeout(patience, throw_away(&mut body)).await;
+        }
         return Err(Status::request_entity_too_large());
     }
-    let mut body = request.into_body();
     let all = async {
         let collected = Limited::new(&mut body, MAX_BODY_BYTES).collect().await;
         if collected.is_err() {
@@ -202,7 +207,7 @@ async fn read_body(shell: &Shell, request: hyper::Request<Incoming>) -> Result<B
         }
         collected
     };
-    match tokio::time::timeout(shell.limits.patience, all).await {
+    match tokio::time::timeout(patience, all).await {
         Err(_) => Err(Status::timeout("request did not complete within the allotted timeout")),
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
