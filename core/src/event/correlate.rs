@@ -13,8 +13,12 @@ const SIMILAR_FOR: Duration = Duration::from_secs(600);
 const BURST: u64 = 25;
 /// Time for one more.
 const REFILL: Duration = Duration::from_secs(300);
+/// How many elements of a table are looked at for one key. A larger memory is divided, by key, so
+/// that remembering more does not take longer.
+const GROUP: usize = 32;
 
-/// What is remembered of events: one element of each table. The least recently used goes first.
+/// What is remembered of events: one element of each table. The least recently used of those that
+/// share a group goes first.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     similar: Similar,
@@ -175,19 +179,22 @@ fn take_token(
     has_token
 }
 
-/// The element with this key, or else the one that was used least recently.
+/// The element with this key, or else the one of its group that was used least recently.
 fn slot<T>(
     memory: &mut [impl AsMut<Memory>],
     table: impl Fn(&mut Memory) -> &mut T,
     key_and_use: impl Fn(&T) -> (u64, u64),
     key: u64,
 ) -> Option<&mut T> {
-    memory.iter_mut().map(|element| table(element.as_mut())).min_by_key(
-        |element| match key_and_use(element) {
+    let groups = memory.len().div_ceil(GROUP).max(1);
+    let size = memory.len().div_ceil(groups).max(1);
+    let group = memory.chunks_mut(size).nth(key as usize % groups)?;
+    group.iter_mut().map(|element| table(element.as_mut())).min_by_key(|element| {
+        match key_and_use(element) {
             (found, _) if found == key => 0,
             (_, used) => used.saturating_add(1),
-        },
-    )
+        }
+    })
 }
 
 fn join(a: Fingerprint, b: Fingerprint) -> Fingerprint {
@@ -218,14 +225,20 @@ impl Write for Printer {
 mod tests {
     use super::*;
 
-    struct Correlator {
-        memory: [Memory; 8],
+    struct Correlator<const N: usize = 8> {
+        memory: [Memory; N],
         tick: u64,
     }
 
     impl Correlator {
         fn new() -> Self {
-            Self { memory: [Memory::EMPTY; 8], tick: 0 }
+            Self::with_room()
+        }
+    }
+
+    impl<const N: usize> Correlator<N> {
+        fn with_room() -> Self {
+            Self { memory: [Memory::EMPTY; N], tick: 0 }
         }
 
         fn event(&mut self, object: &str, reason: &str, message: &str, secs: u64) -> Correlated {
@@ -306,5 +319,30 @@ mod tests {
             correlator.event(&std::format!("another {number}"), "Failed", "no", 0);
         }
         assert_eq!(correlator.event("web", "Failed", "no", 0).count, 1);
+    }
+
+    /// Whatever the size of the memory: every key finds its group, and finds itself there.
+    #[test]
+    fn a_large_memory_remembers_more() {
+        fn remembered<const N: usize>() -> usize {
+            let mut correlator = Correlator::<N>::with_room();
+            let names: std::vec::Vec<_> =
+                (0..N / 2).map(|number| std::format!("object {number}")).collect();
+            for name in &names {
+                assert_eq!(correlator.event(name, "Failed", "no", 0).count, 1, "{name}");
+            }
+            let again = names.iter().map(|name| correlator.event(name, "Failed", "no", 0).count);
+            again.filter(|count| *count == 2).count()
+        }
+        assert_eq!(remembered::<8>(), 4);
+        assert_eq!(remembered::<{ GROUP }>(), GROUP / 2);
+        for (remembered, size) in [
+            (remembered::<{ GROUP + 1 }>(), GROUP + 1),
+            (remembered::<100>(), 100),
+            (remembered::<1024>(), 1024),
+        ] {
+            // Groups fill unevenly, but of half as many objects as fit hardly any is forgotten.
+            assert!(remembered * 10 >= size / 2 * 9, "{remembered} of {size} / 2");
+        }
     }
 }

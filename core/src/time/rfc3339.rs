@@ -58,11 +58,35 @@ impl fmt::Display for Rfc3339 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Civil { year, month, day, hour, minute, second, micros } =
             Civil::from_timestamp(self.time);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
-        if self.micros {
-            write!(f, ".{micros:06}")?;
+        // Timestamps are in every status and event: digit by digit is much faster than `write!`.
+        let mut text = *b"0000-00-00T00:00:00.000000Z";
+        let mut places = text.iter_mut();
+        let whole = [(4, year.unsigned_abs()), (2, month), (2, day), (2, hour), (2, minute)];
+        for (width, number) in whole.into_iter().chain([(2, second), (6, micros)]) {
+            put_digits(&mut places, width, number);
+            places.next();
         }
-        f.write_str("Z")
+        let text = core::str::from_utf8(&text).unwrap_or_default();
+        match text.split_at_checked("0000-00-00T00:00:00".len()) {
+            _ if !(0..=9999).contains(&year) => {
+                write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+                if self.micros {
+                    write!(f, ".{micros:06}")?;
+                }
+                f.write_str("Z")
+            }
+            Some((seconds, _)) if !self.micros => {
+                f.write_str(seconds)?;
+                f.write_str("Z")
+            }
+            _ => f.write_str(text),
+        }
+    }
+}
+
+fn put_digits<'t>(places: &mut impl Iterator<Item = &'t mut u8>, width: u32, number: u32) {
+    for (power, place) in (0..width).rev().zip(places) {
+        *place = b'0' + (number / 10_u32.pow(power) % 10) as u8;
     }
 }
 

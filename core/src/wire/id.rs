@@ -51,13 +51,17 @@ fn hex_digit(character: u8) -> Option<u8> {
 
 impl fmt::Display for Uid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = [b'-'; 36];
+        let mut places = text.iter_mut();
         for (position, byte) in self.0.iter().enumerate() {
             if HYPHENS.contains(&position) {
-                f.write_str("-")?;
+                places.next();
             }
-            write!(f, "{byte:02x}")?;
+            for (digit, place) in [byte >> 4, byte & 0xf].into_iter().zip(&mut places) {
+                *place = if digit < 10 { b'0' + digit } else { b'a' - 10 + digit };
+            }
         }
-        Ok(())
+        f.write_str(core::str::from_utf8(&text).unwrap_or_default())
     }
 }
 

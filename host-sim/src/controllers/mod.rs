@@ -18,12 +18,9 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use anyhow::{Context, Result};
-use embassy_time::Duration as Span;
-use picokube_core::backoff::Policy;
 use picokube_core::manager::{Manager, Settings, Workspace};
 use picokube_core::resources::Parts;
 use picokube_core::store::Kind;
-use picokube_core::time::Duration;
 use picokube_driver::runtime::{Lane, Runtime, Tank, Tanks};
 use picokube_driver::{Buffers, Connection, Patience, Server};
 
@@ -61,6 +58,9 @@ const KINDS: [Kind; 3] = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod];
 type ConnectionBuffers = Buffers<16_384, 2_048>;
 /// Bodies up to this size are kept for the next pod of the same ReplicaSet.
 const TANK: usize = 32 * 1024;
+
+/// Events and statuses up to this size are written in one go.
+const PAGE: usize = 2 * 1024;
 
 /// Starts the controllers. They run until the process ends.
 ///
@@ -101,8 +101,11 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
     let mut memory_of_tanks = vec![vec![0; TANK]; LANES];
     let tanks: Vec<Tank<'_>> = memory_of_tanks.iter_mut().map(|bytes| Tank::new(bytes)).collect();
     let tanks = Tanks::new(&tanks);
+    let mut pages = vec![[0; PAGE]; LANES];
+    let mut pages = pages.iter_mut();
     let mut connections = memory.iter_mut().zip(1u32..).map(|(buffers, n)| {
-        let patience = if n as usize <= KINDS.len() { WATCHES } else { REQUESTS };
+        let patience =
+            if n as usize <= KINDS.len() { Patience::WATCHES } else { Patience::REQUESTS };
         Connection::new(&network, server, patience, buffers, seed ^ n)
     });
 
@@ -113,7 +116,8 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
         tasks.push(Box::pin(async move { match runtime.watch(kind, &mut connection).await {} }));
     }
     while let (Some(requests), Some(sources)) = (connections.next(), connections.next()) {
-        let mut lane = Lane { requests, sources, tanks: &tanks };
+        let page = pages.next().map_or(&mut [][..], |page| page);
+        let mut lane = Lane { requests, sources, tanks: &tanks, page };
         tasks.push(Box::pin(async move { match runtime.serve(&mut lane).await {} }));
     }
     tasks.push(Box::pin(answer(questions, runtime, settings, &traffic)));
@@ -170,24 +174,3 @@ fn health(manager: &Manager<'_>, settings: Settings) -> Health {
             .count(),
     }
 }
-
-/// The manager decides when a watch is tried again.
-const WATCHES: Patience = Patience {
-    connect: Span::from_secs(10),
-    response: Span::from_secs(60),
-    silence: Span::from_secs(600),
-    idle: Span::from_secs(20),
-    backoff: Policy { base: Duration::ZERO, cap: Duration::ZERO, reset: Duration::ZERO },
-};
-
-const REQUESTS: Patience = Patience {
-    connect: Span::from_secs(10),
-    response: Span::from_secs(60),
-    silence: Span::from_secs(60),
-    idle: Span::from_secs(20),
-    backoff: Policy {
-        base: Duration::from_millis(50),
-        cap: Duration::from_secs(5),
-        reset: Duration::from_secs(60),
-    },
-};

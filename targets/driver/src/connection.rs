@@ -8,6 +8,7 @@ use embedded_io_async::{BufRead, Error as _, Read};
 use embedded_nal_async::TcpConnect;
 use heapless::Vec;
 use picokube_core::backoff::{Backoff, Policy};
+use picokube_core::time::Duration as Span;
 use reqwless::client::HttpConnection;
 use reqwless::request::{Method, RequestBody, RequestBuilder};
 use reqwless::response::{BodyReader, Response};
@@ -42,6 +43,29 @@ pub struct Patience {
     pub idle: Duration,
     /// Between a failure and the next attempt.
     pub backoff: Policy,
+}
+
+impl Patience {
+    /// For the connection of a watch: the manager decides when it is tried again, and knows
+    /// sooner than the connection when it has been silent for too long.
+    pub const WATCHES: Self = Self {
+        silence: Duration::from_secs(600),
+        backoff: Policy { base: Span::ZERO, cap: Span::ZERO, reset: Span::ZERO },
+        ..Self::REQUESTS
+    };
+
+    /// For the connections of a manager's requests.
+    pub const REQUESTS: Self = Self {
+        connect: Duration::from_secs(10),
+        response: Duration::from_secs(60),
+        silence: Duration::from_secs(60),
+        idle: Duration::from_secs(20),
+        backoff: Policy {
+            base: Span::from_millis(50),
+            cap: Span::from_secs(5),
+            reset: Span::from_secs(60),
+        },
+    };
 }
 
 /// A request. `B` is its body: bytes at hand, or anything that can write itself.

@@ -3,9 +3,7 @@
 use core::net::SocketAddr;
 
 use embassy_executor::{SpawnError, SpawnToken, Spawner};
-use embassy_time::Duration as Span;
 use picokube_config::Configuration;
-use picokube_core::backoff::Policy;
 use picokube_core::manager::{Manager, Rate, Settings};
 use picokube_core::store::Kind;
 use picokube_core::time::Duration;
@@ -73,7 +71,7 @@ fn start_tasks(
         authorization: configuration.authorization,
     };
     let mut connections = BUFFERS.take().iter_mut().zip(1..).map(|(buffers, n)| {
-        let patience = if n <= KINDS.len() { WATCHES } else { REQUESTS };
+        let patience = if n <= KINDS.len() { Patience::WATCHES } else { Patience::REQUESTS };
         // Different seeds: what has failed together must not come back all at once.
         Connection::new(network, server, patience, buffers, seed ^ n as u32)
     });
@@ -84,7 +82,7 @@ fn start_tasks(
     let tanks = TANKS_OF_ALL.init(Tanks::new(tanks));
     while let (Some(requests), Some(sources)) = (connections.next(), connections.next()) {
         // The first lane tells what happened, before anything else.
-        let lane = Lane { requests, sources, tanks };
+        let lane = Lane { requests, sources, tanks, page: &mut [] };
         spawn(spawner, serve(runtime, lane, configuration, crash.take()));
     }
 }
@@ -127,25 +125,3 @@ fn settings(configuration: &Configuration<'static>) -> Settings {
         ..Settings::DEFAULT
     }
 }
-
-/// The manager decides when a watch is tried again.
-const WATCHES: Patience = Patience {
-    connect: Span::from_secs(10),
-    response: Span::from_secs(60),
-    // The manager knows sooner when a watch has been silent for too long.
-    silence: Span::from_secs(600),
-    idle: Span::from_secs(20),
-    backoff: Policy { base: Duration::ZERO, cap: Duration::ZERO, reset: Duration::ZERO },
-};
-
-const REQUESTS: Patience = Patience {
-    connect: Span::from_secs(10),
-    response: Span::from_secs(60),
-    silence: Span::from_secs(60),
-    idle: Span::from_secs(20),
-    backoff: Policy {
-        base: Duration::from_millis(50),
-        cap: Duration::from_secs(5),
-        reset: Duration::from_secs(60),
-    },
-};

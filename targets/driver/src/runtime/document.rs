@@ -1,5 +1,7 @@
 //! Bodies that the manager writes on demand.
 
+use core::fmt;
+
 use embedded_io_async::Write;
 use picokube_core::manager::Ticket;
 use reqwless::request::RequestBody;
@@ -25,6 +27,34 @@ impl<'r, 'm> Document<'r, 'm> {
         let mut window = Window::counting();
         runtime.manager.borrow().write_body(ticket, &mut window).ok()?;
         Some(Self { runtime, ticket, len: window.seen() })
+    }
+}
+
+/// Writes a document as a whole; `None` if it does not fit, or what it is about is gone.
+pub(super) fn write_at_once<'b>(
+    runtime: &Runtime<'_>,
+    ticket: Ticket,
+    room: &'b mut [u8],
+) -> Option<&'b [u8]> {
+    let mut page = Page { room, len: 0 };
+    runtime.manager.borrow().write_body(ticket, &mut page).ok()?;
+    let Page { room, len } = page;
+    room.get(..len)
+}
+
+/// A text as long as there is room.
+struct Page<'b> {
+    room: &'b mut [u8],
+    len: usize,
+}
+
+impl fmt::Write for Page<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.len.saturating_add(text.len());
+        let place = self.room.get_mut(self.len..end).ok_or(fmt::Error)?;
+        place.copy_from_slice(text.as_bytes());
+        self.len = end;
+        Ok(())
     }
 }
 

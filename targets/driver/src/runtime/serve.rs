@@ -8,7 +8,7 @@ use embedded_nal_async::TcpConnect;
 use picokube_core::manager::{self, Body, Failure, Splice, Ticket};
 use reqwless::request::RequestBody;
 
-use super::document::Document;
+use super::document::{Document, write_at_once};
 use super::tank::{FromTank, Ready, Tanks};
 use super::{Runtime, now};
 use crate::{Connection, Error, Head, Method, Receiver, Request};
@@ -21,6 +21,9 @@ pub struct Lane<'a, N: TcpConnect + 'a> {
     pub sources: Connection<'a, N>,
     /// Where spliced bodies wait, those of other lanes as well.
     pub tanks: &'a Tanks<'a>,
+    /// Where documents are written. Those that do not fit are sent in pieces, which needs no room
+    /// but takes longer.
+    pub page: &'a mut [u8],
 }
 
 impl Runtime<'_> {
@@ -51,6 +54,9 @@ impl Runtime<'_> {
         match &request.body {
             Body::Empty => self.send(request, &[][..], &mut lane.requests).await,
             Body::Document => {
+                if let Some(bytes) = write_at_once(self, request.ticket, lane.page) {
+                    return self.send(request, bytes, &mut lane.requests).await;
+                }
                 let document = Document::new(self, request.ticket).ok_or(Failure::NotSent)?;
                 self.send(request, document, &mut lane.requests).await
             }
@@ -83,7 +89,7 @@ impl Runtime<'_> {
         splice: &Splice,
         lane: &mut Lane<'a, N>,
     ) -> Result<(), Failure> {
-        let Lane { requests, sources, tanks } = lane;
+        let Lane { requests, sources, tanks, .. } = lane;
         let taken = tanks.take(splice).await;
         let tank = taken.tank;
         if taken.len.is_some() {
