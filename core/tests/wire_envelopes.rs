@@ -1,7 +1,8 @@
 //! Lists and watches: pages, every type of event, and what happens to those that are broken.
 
 use picokube_core::wire::{
-    Change, Deployment, ListDecoder, ListEvent, Pod, Reason, ReplicaSet, WatchDecoder, WatchEvent,
+    Change, Deployment, FeedDecoder, IsKnown, ListDecoder, ListEvent, Meta, Pod, Reason,
+    ReplicaSet, WatchDecoder, WatchEvent,
 };
 use serde_json::{Value, json};
 
@@ -49,6 +50,7 @@ fn watch(text: &str, chunk: usize) -> Vec<String> {
             events.extend(event.map(|event| match event {
                 WatchEvent::Added(pod) => format!("added {}", pod.meta.name),
                 WatchEvent::Modified(pod) => format!("modified {}", pod.meta.name),
+                WatchEvent::Known(_, meta) => format!("known {}", meta.name),
                 WatchEvent::Deleted(pod) => format!("deleted {}", pod.meta.name),
                 WatchEvent::Bookmark { resource_version, ends_initial_events } => {
                     format!("bookmark {resource_version} {ends_initial_events}")
@@ -233,6 +235,61 @@ fn a_watch_that_is_cut_off_or_garbled_says_so() {
     assert!(decoder.is_between_events());
     let error = decoder.feed(b"<html>").err().unwrap();
     assert_eq!(error.to_string(), "invalid JSON at byte 0: expected a value");
+}
+
+#[test]
+fn what_is_known_is_not_read_again_but_must_be_json() {
+    let told = |text: &str, chunk: usize, is_known: IsKnown<'_>| {
+        let mut decoder = Box::new(FeedDecoder::<Pod>::new());
+        decoder.begin_watch();
+        let mut events = Vec::new();
+        for mut rest in text.as_bytes().chunks(chunk) {
+            while !rest.is_empty() {
+                let (read, event) = decoder.feed_watch(rest, is_known).map_err(|_| "no JSON")?;
+                rest = &rest[read..];
+                events.extend(event.map(|event| match event {
+                    WatchEvent::Known(change, meta) => format!("known {change:?} {}", meta.name),
+                    WatchEvent::Modified(pod) => {
+                        format!("{} restarts {}", pod.meta.name, pod.restarts)
+                    }
+                    WatchEvent::Deleted(pod) => format!("deleted {}", pod.meta.name),
+                    other => format!("{other:?}"),
+                }));
+            }
+        }
+        Ok::<_, &str>(events)
+    };
+    let knows_b = |change: Option<Change>, meta: &Meta| {
+        matches!(change, Some(Change::Added | Change::Modified)) && meta.name == "b"
+    };
+    let mut faulty = pod("b");
+    faulty["metadata"]["labels"] = json!(7);
+    // In the order in which Kubernetes writes it; only the last one has its type at the end.
+    let event = |kind, object| format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
+    let stream = [
+        event("MODIFIED", pod("a")),
+        event("ADDED", pod("b")),
+        event("MODIFIED", faulty),
+        event("DELETED", pod("b")),
+        event("MODIFIED", pod("c")),
+        format!("{{\"object\":{},\"type\":\"MODIFIED\"}}", pod("b")),
+    ]
+    .concat();
+    for chunk in [stream.len(), 333, 7] {
+        assert_eq!(
+            told(&stream, chunk, &knows_b).unwrap(),
+            [
+                "a restarts 2",
+                "known Added b",
+                "known Modified b",
+                "deleted b",
+                "c restarts 2",
+                "b restarts 2"
+            ]
+        );
+    }
+    let broken = event("MODIFIED", pod("b")).replace("\"spec\":{", "\"spec\":{,");
+    assert_eq!(told(&broken, broken.len(), &|_, _| true), Err("no JSON"));
 }
 
 #[test]

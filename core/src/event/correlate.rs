@@ -189,11 +189,11 @@ fn slot<T>(
     let groups = memory.len().div_ceil(GROUP).max(1);
     let size = memory.len().div_ceil(groups).max(1);
     let group = memory.chunks_mut(size).nth(key as usize % groups)?;
-    group.iter_mut().map(|element| table(element.as_mut())).min_by_key(|element| {
-        match key_and_use(element) {
-            (found, _) if found == key => 0,
-            (_, used) => used.saturating_add(1),
-        }
+    group.iter_mut().map(|element| table(element.as_mut())).min_by_key(|element| match key_and_use(
+        element,
+    ) {
+        (found, _) if found == key => 0,
+        (_, used) => used.saturating_add(1),
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::store::{Applied, Cache, Kind};
 use crate::time::{Duration, Instant};
 use crate::watch::{Cached, Handler};
-use crate::wire::{Answer, ResourceVersion, Status};
+use crate::wire::{Answer, Meta, ResourceVersion, Status};
 
 use super::context::Context;
 use super::issue::LaneKind;
@@ -40,17 +40,18 @@ impl Manager<'_> {
         if ticket.lane == EVENT_LANE || self.lane(ticket).is_none() {
             return;
         }
+        let cache = &self.parts.cache;
         let Desk { pods, replica_sets, deployments, .. } = &mut self.desk;
         let at = usize::from(ticket.lane);
         let (sets_at, deployments_at) = (pods.len(), pods.len() + replica_sets.len());
         if let Some(lane) = pods.get_mut(at) {
-            feed(lane, bytes);
+            feed(lane, cache, bytes);
         } else if let Some(lane) = at.checked_sub(sets_at).and_then(|at| replica_sets.get_mut(at)) {
-            feed(lane, bytes);
+            feed(lane, cache, bytes);
         } else if let Some(lane) =
             at.checked_sub(deployments_at).and_then(|at| deployments.get_mut(at))
         {
-            feed(lane, bytes);
+            feed(lane, cache, bytes);
         }
     }
 
@@ -198,9 +199,11 @@ impl Manager<'_> {
     }
 }
 
-fn feed<K: Cached>(lane: &mut Lane<K>, bytes: &[u8]) {
+fn feed<K: Cached>(lane: &mut Lane<K>, cache: &Cache<'_>, bytes: &[u8]) {
     if lane.state.readable {
-        lane.state.readable = lane.decoder.feed(bytes).is_ok();
+        // The watch may have been faster.
+        let is_known = |_, meta: &Meta| K::is_known(meta, cache);
+        lane.state.readable = lane.decoder.feed_unless(bytes, &is_known).is_ok();
     }
 }
 
@@ -231,6 +234,9 @@ fn read<'l, K: Cached>(
                     Applied::Foreign | Applied::Older => {}
                 }
             }
+            Reply { kind: ReplyKind::of(code, None), message: "", meta: Some(meta) }
+        }
+        Some(Answer::Known(meta)) => {
             Reply { kind: ReplyKind::of(code, None), message: "", meta: Some(meta) }
         }
         Some(Answer::Status(status)) => {

@@ -78,6 +78,21 @@ impl Cache<'_> {
         }
     }
 
+    /// Whether this state of a pod, or a later one, is cached.
+    pub fn has_pod(&self, meta: &Meta) -> bool {
+        has(self.pods, self.texts, meta)
+    }
+
+    /// Whether this state of a ReplicaSet, or a later one, is cached.
+    pub fn has_replica_set(&self, meta: &Meta) -> bool {
+        has(self.replica_sets, self.texts, meta)
+    }
+
+    /// Whether this state of a Deployment, or a later one, is cached.
+    pub fn has_deployment(&self, meta: &Meta) -> bool {
+        has(self.deployments, self.texts, meta)
+    }
+
     /// A pod was deleted. `None` if it was not cached, or if another one of the same name is.
     pub fn delete_pod(&mut self, meta: &Meta) -> Option<Change> {
         match self.pods.find(self.texts, &meta.namespace, &meta.name) {
@@ -155,6 +170,14 @@ impl Cache<'_> {
         shortage.room = shortage.refused > 0;
         None
     }
+}
+
+/// Whether the cache holds this state or a later one, of the very same object.
+fn has<R: Record>(table: &Table<[Entry<R>]>, texts: &Interner, meta: &Meta) -> bool {
+    let entry = table.find_uid(texts, meta.uid).and_then(|slot| table.get(slot));
+    entry.is_some_and(|entry| {
+        entry.flags & flag::STALE == 0 && entry.version() >= meta.resource_version
+    })
 }
 
 /// Whether the cache holds a later state than this one. It then counts as listed.

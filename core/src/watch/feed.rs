@@ -23,6 +23,9 @@ pub trait Cached: Object {
     /// The kind's name in the cache.
     const CACHED: Kind;
 
+    /// Whether the cache has this object in this state or a later one.
+    fn is_known(meta: &Meta, cache: &Cache<'_>) -> bool;
+
     /// The object was listed, added or modified.
     fn apply(&self, cache: &mut Cache<'_>) -> Applied;
 
@@ -161,7 +164,14 @@ impl<K: Cached> Feed<'_, '_, K> {
     }
 
     fn watch(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<usize, Malformed> {
-        let (read, event) = self.decoder.decoder.feed_watch(bytes).map_err(|_| Malformed)?;
+        let cache = &*self.cache;
+        // The echo of an own write, whose answer came first, is not read again.
+        let is_known = |change, meta: &Meta| {
+            matches!(change, Some(wire::Change::Added | wire::Change::Modified))
+                && K::is_known(meta, cache)
+        };
+        let fed = self.decoder.decoder.feed_watch(bytes, &is_known);
+        let (read, event) = fed.map_err(|_| Malformed)?;
         match event {
             None => {}
             Some(WatchEvent::Added(object)) => {
@@ -172,6 +182,10 @@ impl<K: Cached> Feed<'_, '_, K> {
                 apply(self.cache, self.handler, object);
                 seen(Seen::Changed(object.meta().resource_version));
             }
+            Some(WatchEvent::Known(wire::Change::Added, meta)) => {
+                seen(Seen::Added(meta.resource_version));
+            }
+            Some(WatchEvent::Known(_, meta)) => seen(Seen::Changed(meta.resource_version)),
             Some(WatchEvent::Deleted(object)) => {
                 delete::<K>(self.cache, self.handler, object.meta());
                 seen(Seen::Changed(object.meta().resource_version));
@@ -224,6 +238,10 @@ fn refuse<K: Cached>(cache: &mut Cache<'_>, handler: &mut dyn Handler, fault: &O
 impl Cached for Pod {
     const CACHED: Kind = Kind::Pod;
 
+    fn is_known(meta: &Meta, cache: &Cache<'_>) -> bool {
+        cache.has_pod(meta)
+    }
+
     fn apply(&self, cache: &mut Cache<'_>) -> Applied {
         cache.apply_pod(self)
     }
@@ -236,6 +254,10 @@ impl Cached for Pod {
 impl Cached for ReplicaSet {
     const CACHED: Kind = Kind::ReplicaSet;
 
+    fn is_known(meta: &Meta, cache: &Cache<'_>) -> bool {
+        cache.has_replica_set(meta)
+    }
+
     fn apply(&self, cache: &mut Cache<'_>) -> Applied {
         cache.apply_replica_set(self)
     }
@@ -247,6 +269,10 @@ impl Cached for ReplicaSet {
 
 impl Cached for Deployment {
     const CACHED: Kind = Kind::Deployment;
+
+    fn is_known(meta: &Meta, cache: &Cache<'_>) -> bool {
+        cache.has_deployment(meta)
+    }
 
     fn apply(&self, cache: &mut Cache<'_>) -> Applied {
         cache.apply_deployment(self)

@@ -1,9 +1,9 @@
 //! The decoders: bytes in, one object after the other out.
 
-use super::envelope::{Change, ListMeta, ObjectFault, Reader};
+use super::envelope::{Change, IsKnown, ListMeta, ObjectFault, Reader};
 use super::project::FieldFault;
 use super::table::Table;
-use super::{Object, ResourceVersion, Status};
+use super::{Meta, Object, ResourceVersion, Status};
 use crate::json;
 
 /// Reads an answer that holds one object, or the Status that came instead.
@@ -14,6 +14,8 @@ pub struct AnswerDecoder<K: Object>(Reader<K>);
 pub enum Answer<'a, K> {
     /// The object.
     Object(&'a K),
+    /// An object that was known already.
+    Known(&'a Meta),
     /// A Status: an error, or the confirmation of a deletion.
     Status(&'a Status),
     /// An object that cannot be used.
@@ -28,9 +30,18 @@ impl<K: Object> AnswerDecoder<K> {
 
     /// Takes the next bytes of the body.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), json::Error> {
+        self.feed_all(bytes, None)
+    }
+
+    /// The same, but reads only the metadata of an object that is known already.
+    pub fn feed_unless(&mut self, bytes: &[u8], is_known: IsKnown<'_>) -> Result<(), json::Error> {
+        self.feed_all(bytes, Some(is_known))
+    }
+
+    fn feed_all(&mut self, bytes: &[u8], is_known: Option<IsKnown<'_>>) -> Result<(), json::Error> {
         let mut rest = bytes;
         while !rest.is_empty() {
-            let read = self.0.feed(rest)?;
+            let read = self.0.feed(rest, is_known)?;
             rest = rest.get(read..).unwrap_or_default();
         }
         Ok(())
@@ -41,6 +52,9 @@ impl<K: Object> AnswerDecoder<K> {
         self.0.tokenizer.finish(&mut |_: json::Event<'_>| json::Step::Next)?;
         if self.0.envelope.status.is_present {
             return Ok(Answer::Status(&self.0.envelope.status));
+        }
+        if self.0.envelope.is_known {
+            return Ok(Answer::Known(self.0.known()));
         }
         Ok(match self.0.object() {
             Ok(object) => Answer::Object(object),
@@ -105,6 +119,8 @@ pub enum WatchEvent<'a, K> {
     Added(&'a K),
     /// The object has changed.
     Modified(&'a K),
+    /// The object is new or has changed, but was known already.
+    Known(Change, &'a Meta),
     /// The object is gone; this is its last state, at the version of the deletion.
     Deleted(&'a K),
     /// Everything up to this version has been told.
@@ -134,7 +150,7 @@ impl<K: Object> WatchDecoder<K> {
         &mut self,
         bytes: &[u8],
     ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
-        self.0.feed_watch(bytes)
+        self.0.feed_watch(bytes, None)
     }
 
     /// Whether the last event is complete and no other has begun: a watch that ends elsewhere was
@@ -176,12 +192,13 @@ impl<K: Object> FeedDecoder<K> {
         self.0.feed_list(bytes)
     }
 
-    /// As [`WatchDecoder::feed`].
+    /// As [`WatchDecoder::feed`], but reads only the metadata of an object that is known already.
     pub fn feed_watch(
         &mut self,
         bytes: &[u8],
+        is_known: IsKnown<'_>,
     ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
-        self.0.feed_watch(bytes)
+        self.0.feed_watch(bytes, Some(is_known))
     }
 
     /// How the page ended that was read last; `None` if it did not end yet.
@@ -212,7 +229,7 @@ impl<K: Object> Reader<K> {
         bytes: &[u8],
     ) -> Result<(usize, Option<ListEvent<'_, K>>), json::Error> {
         let was_done = self.tokenizer.is_done();
-        let read = self.feed(bytes)?;
+        let read = self.feed(bytes, None)?;
         if core::mem::take(&mut self.envelope.has_item) {
             let event = match self.object() {
                 Ok(object) => ListEvent::Item(object),
@@ -240,11 +257,12 @@ impl<K: Object> Reader<K> {
     fn feed_watch(
         &mut self,
         bytes: &[u8],
+        is_known: Option<IsKnown<'_>>,
     ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
         if self.tokenizer.is_done() {
             self.tokenizer.restart();
         }
-        let read = self.feed(bytes)?;
+        let read = self.feed(bytes, is_known)?;
         let event = if self.tokenizer.is_done() { Some(self.event()) } else { None };
         Ok((read, event))
     }
@@ -254,6 +272,9 @@ impl<K: Object> Reader<K> {
             None => return WatchEvent::Unknown,
             Some(Change::Error) => return WatchEvent::Error(&self.envelope.status),
             Some(Change::Bookmark) => return self.bookmark(),
+            Some(change) if self.envelope.is_known => {
+                return WatchEvent::Known(change, self.known());
+            }
             Some(change) => change,
         };
         match (self.object(), change) {
@@ -262,6 +283,12 @@ impl<K: Object> Reader<K> {
             (Ok(object), Change::Deleted) => WatchEvent::Deleted(object),
             (Ok(object), _) => WatchEvent::Modified(object),
         }
+    }
+
+    /// The metadata of an object that is known. What was wrong with it, if anything, is old news.
+    fn known(&mut self) -> &Meta {
+        self.take_fault();
+        self.envelope.object.meta()
     }
 
     /// A bookmark has a version and nothing else that an object must have.

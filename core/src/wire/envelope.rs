@@ -30,7 +30,15 @@ pub(super) struct Envelope<K: Object> {
     pub(super) list_fault: Option<FieldFault>,
     /// An item of a list is complete and waits to be taken.
     pub(super) has_item: bool,
+    /// The metadata of an object is complete, and nobody has looked at it yet.
+    has_metadata: bool,
+    /// The object is known already: only its metadata was read.
+    pub(super) is_known: bool,
 }
+
+/// Whether an object with this metadata is known already, so that the rest need not be read. The
+/// change is what a watch says has happened to it, if it has said so yet.
+pub type IsKnown<'a> = &'a dyn Fn(Option<Change>, &Meta) -> bool;
 
 /// `type` of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,19 +112,38 @@ impl<K: Object> Reader<K> {
                 },
                 list_fault: None,
                 has_item: false,
+                has_metadata: false,
+                is_known: false,
             },
             root,
         }
     }
 
-    /// Reads on, at most to the end of an item or of the document.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<usize, json::Error> {
+    /// Reads on, at most to the end of an item or of the document. Of an object that is known,
+    /// only the metadata is read, if that comes first, as Kubernetes writes it; the rest is
+    /// checked to be JSON.
+    pub(super) fn feed(
+        &mut self,
+        bytes: &[u8],
+        is_known: Option<IsKnown<'_>>,
+    ) -> Result<usize, json::Error> {
         if self.tokenizer.is_at_start() {
             self.projector.start(self.root);
             self.envelope.clear();
         }
         let Self { tokenizer, projector, envelope, .. } = self;
-        tokenizer.feed(bytes, &mut |event: Event<'_>| projector.push(event, envelope))
+        tokenizer.feed(bytes, &mut |event: Event<'_>| {
+            let step = projector.push(event, envelope);
+            if envelope.has_metadata {
+                envelope.has_metadata = false;
+                let (change, meta) = (envelope.change, envelope.object.meta());
+                envelope.is_known = is_known.is_some_and(|is_known| is_known(change, meta));
+                if envelope.is_known {
+                    projector.skip_rest_of_object();
+                }
+            }
+            step
+        })
     }
 
     /// Forgets the object at hand and all that was to come.
@@ -185,6 +212,8 @@ impl<K: Object> Envelope<K> {
         self.list.remaining = None;
         self.list_fault = None;
         self.has_item = false;
+        self.has_metadata = false;
+        self.is_known = false;
     }
 
     fn keep_list_meta(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault> {
@@ -265,6 +294,7 @@ impl<K: Object> Record for Envelope<K> {
             self.has_item = true;
             return Step::Pause;
         }
+        self.has_metadata = field == Field::Metadata;
         self.object.end(&mut self.state, field);
         Step::Next
     }

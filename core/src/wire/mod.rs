@@ -31,7 +31,7 @@ pub use decode::{
     Answer, AnswerDecoder, FeedDecoder, ListDecoder, ListEvent, WatchDecoder, WatchEvent,
 };
 pub use deployment::{Deployment, DeploymentState, DeploymentStatus, IntOrPercent, Strategy};
-pub use envelope::{Change, ListMeta, ObjectFault};
+pub use envelope::{Change, IsKnown, ListMeta, ObjectFault};
 pub use id::{ResourceVersion, Uid};
 pub use lease::Lease;
 pub use meta::{ControllerRef, Meta, MetaState, OwnerKind};

@@ -134,6 +134,13 @@ impl Projector {
         self.fault = None;
     }
 
+    /// What follows in the object that is open does not matter.
+    pub(crate) fn skip_rest_of_object(&mut self) {
+        if let Some(level) = self.levels.last_mut() {
+            level.table = &Table::EMPTY;
+        }
+    }
+
     /// The first fault since the last call.
     pub(crate) fn take_fault(&mut self) -> Option<FieldFault> {
         self.fault.take()

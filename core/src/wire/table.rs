@@ -25,6 +25,9 @@ pub enum Rule {
 }
 
 impl Table {
+    /// A table of nothing.
+    pub const EMPTY: Self = Self::new(&[]);
+
     /// A table of these members.
     pub const fn new(members: &'static [(&'static str, Rule)]) -> Self {
         Self { members, or: None }
