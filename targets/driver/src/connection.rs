@@ -14,6 +14,7 @@ use reqwless::request::{Method, RequestBody, RequestBuilder};
 use reqwless::response::{BodyReader, Response};
 
 use crate::Error;
+use crate::framing::Framing;
 use crate::random::Random;
 
 /// The most headers a request may add to those that the connection sends by itself.
@@ -252,27 +253,36 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
         if receiver.head(&Head { status: response.status.0, date, retry_after }).is_break() {
             return Ok(());
         }
-        let mut body = response.body().reader();
-        loop {
-            let piece = match with_timeout(self.patience.silence, body.fill_buf()).await {
-                Ok(piece) => piece.map_err(Error::talking)?,
+        // reqwless would read the lengths of chunks byte by byte, and move all that follows them.
+        let (mut bytes, mut framing) = match response.body().reader() {
+            // The answer to a HEAD, which nobody sends.
+            BodyReader::Empty => return Ok(()),
+            BodyReader::FixedLength(fixed) => (fixed.raw_body, Framing::Length(fixed.remaining)),
+            BodyReader::Chunked(chunked) => (chunked.raw_body, Framing::CHUNKED),
+            BodyReader::ToEnd(bytes) => (bytes, Framing::ToEnd),
+        };
+        while !framing.is_done() {
+            let read = match with_timeout(self.patience.silence, bytes.fill_buf()).await {
+                Ok(read) => read.map_err(|kind| Error::talking(kind.into()))?,
                 Err(_) => return Err(Error::Silence),
             };
-            if piece.is_empty() {
-                break;
+            if read.is_empty() {
+                reusable = false;
+                if framing.may_end() {
+                    break;
+                }
+                return Err(Error::Truncated);
             }
-            let len = piece.len();
-            if receiver.body(piece).await.is_break() {
-                return Ok(());
+            let len = read.len();
+            let mut rest = read;
+            while let Some(piece) = framing.next(&mut rest)? {
+                if receiver.body(piece).await.is_break() {
+                    return Ok(());
+                }
             }
-            body.consume(len);
-        }
-        match body {
-            // reqwless reads a connection that ends inside a chunk as the end of the body.
-            BodyReader::Chunked(chunked) if !chunked.is_done() => return Err(Error::Truncated),
-            // Without a length the close is the end: all of it came, and the connection is gone.
-            BodyReader::ToEnd(_) => reusable = false,
-            _ => {}
+            // Nothing was asked for that could follow.
+            reusable &= rest.is_empty();
+            bytes.consume(len);
         }
         if reusable {
             self.open = Some(Kept { connection: conn, since: Instant::now() });

@@ -21,6 +21,7 @@ mod bell;
 mod connection;
 mod error;
 mod follow;
+mod framing;
 mod random;
 pub mod runtime;
 #[cfg(feature = "embassy-net")]
