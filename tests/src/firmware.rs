@@ -52,11 +52,70 @@ pub fn self_test(image: &Arc<Image>, mut see: impl FnMut(&Line)) -> Result<ExitS
     machine.wait(PATIENCE)
 }
 
-/// A device that manages the workloads of a cluster. It is switched off when dropped.
-pub struct Device {
+/// What a device is booted with.
+pub struct Setup {
     image: Arc<Image>,
     page: Vec<u8>,
     words: Vec<String>,
+    leaps: bool,
+    second_network: bool,
+}
+
+impl Setup {
+    /// An image with whatever is on its configuration page.
+    pub fn with_page(image: Arc<Image>, page: Vec<u8>) -> Self {
+        Self { image, page, words: Vec::new(), leaps: false, second_network: false }
+    }
+
+    /// An image with a configuration.
+    pub fn with(image: Arc<Image>, document: &Document<'_>) -> Result<Self> {
+        Ok(Self::with_page(image, encode(document)?))
+    }
+
+    /// An image that serves the API server at `server`.
+    pub fn serving(image: Arc<Image>, server: SocketAddr) -> Result<Self> {
+        Ok(Self::with_page(image, page(server)?))
+    }
+
+    /// Words that the firmware can read at its boot.
+    pub fn words(self, words: &[&str]) -> Self {
+        Self { words: words.iter().map(|&word| word.to_owned()).collect(), ..self }
+    }
+
+    /// Time leaps to the next timer whenever the device waits: about a hundred seconds a second.
+    pub fn with_leaps(self) -> Self {
+        Self { leaps: true, ..self }
+    }
+
+    /// There is a second network to move to.
+    pub fn with_second_network(self) -> Self {
+        Self { second_network: true, ..self }
+    }
+
+    /// Boots it.
+    pub fn boot(self) -> Result<Device> {
+        let status = free_address()?;
+        let machine = self.start(status)?;
+        let running = Mutex::new(Running { machine, log: Vec::new() });
+        Ok(Device { setup: self, status, running })
+    }
+
+    fn start(&self, status: SocketAddr) -> Result<Machine> {
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        let start = Start {
+            words: &words,
+            page: Some(&self.page),
+            status: Some(status),
+            count_instructions: self.leaps,
+            second_network: self.second_network,
+        };
+        Machine::boot(&self.image, start)
+    }
+}
+
+/// A device that manages the workloads of a cluster. It is switched off when dropped.
+pub struct Device {
+    setup: Setup,
     status: SocketAddr,
     running: Mutex<Running>,
 }
@@ -70,29 +129,17 @@ struct Running {
 impl Device {
     /// Boots the reference firmware, configured for the API server at `server`.
     pub fn boot(server: SocketAddr) -> Result<Self> {
-        Self::boot_page(image()?, page(server)?)
-    }
-
-    /// Boots the firmware that gets into trouble of a kind, a while later.
-    pub fn boot_into(trouble: &str, server: SocketAddr) -> Result<Self> {
-        Self::start(trouble_image()?, page(server)?, vec![trouble.to_owned()])
+        Setup::serving(image()?, server)?.boot()
     }
 
     /// Boots an image with a configuration.
     pub fn boot_with(image: Arc<Image>, document: &Document<'_>) -> Result<Self> {
-        Self::boot_page(image, encode(document)?)
+        Setup::with(image, document)?.boot()
     }
 
     /// Boots an image with whatever is on its configuration page.
     pub fn boot_page(image: Arc<Image>, page: Vec<u8>) -> Result<Self> {
-        Self::start(image, page, Vec::new())
-    }
-
-    fn start(image: Arc<Image>, page: Vec<u8>, words: Vec<String>) -> Result<Self> {
-        let status = free_address()?;
-        let machine = start(&image, &page, &words, status)?;
-        let running = Mutex::new(Running { machine, log: Vec::new() });
-        Ok(Self { image, page, words, status, running })
+        Setup::with_page(image, page).boot()
     }
 
     /// Cuts the power and boots again.
@@ -100,8 +147,30 @@ impl Device {
         let mut running = self.running();
         // The old machine has to let go of its port first.
         running.machine.switch_off();
-        running.machine = start(&self.image, &self.page, &self.words, self.status)?;
+        running.machine = self.setup.start(self.status)?;
         Ok(())
+    }
+
+    /// Cuts the power for good.
+    pub fn switch_off(&self) {
+        self.running().machine.switch_off();
+    }
+
+    /// Plugs the network cable into the other network.
+    pub fn move_to_second_network(&self) -> Result<()> {
+        self.running().machine.move_to_second_network()
+    }
+
+    /// Seconds since the boot by the device's own clock, as its metrics tell.
+    pub fn uptime(&self) -> Result<u64> {
+        self.metric("picokube_uptime_seconds")
+    }
+
+    /// The value of one of its metrics.
+    pub fn metric(&self, name: &str) -> Result<u64> {
+        let page = self.get("/metrics")?.text();
+        let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        Ok(value.with_context(|| format!("no {name} in:\n{page}"))?.parse()?)
     }
 
     /// Pulls the network cable, or plugs it in again.
@@ -165,12 +234,6 @@ fn encode(document: &Document<'_>) -> Result<Vec<u8>> {
     let mut page = [0; PAGE];
     let len = write_page(document, &mut page)?;
     Ok(page[..len].to_vec())
-}
-
-fn start(image: &Arc<Image>, page: &[u8], words: &[String], status: SocketAddr) -> Result<Machine> {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (page, status) = (Some(page), Some(status));
-    Machine::boot(image, Start { words: &words, page, status, ..Start::default() })
 }
 
 fn free_address() -> Result<SocketAddr> {

@@ -45,6 +45,13 @@ impl Binary {
             Self::Trouble => format!("{PACKAGE}-trouble"),
         }
     }
+
+    fn features(self) -> &'static [&'static str] {
+        match self {
+            Self::Controllers | Self::SelfTest => &[],
+            Self::Trouble => &["--features", "trouble"],
+        }
+    }
 }
 
 /// How large a firmware is.
@@ -76,10 +83,10 @@ pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
 
 /// Builds an image.
 pub(crate) fn build_binary(binary: Binary, profile: Profile) -> Result<PathBuf> {
-    let binary = binary.name();
     let mut cargo = setup::embedded_cargo("build");
     cargo.current_dir(workspace::root()).env("PICOKUBE_PROFILE", profile.name());
-    cargo.args(["--package", PACKAGE, "--bin", &binary]);
+    cargo.args(["--package", PACKAGE, "--bin", &binary.name()]);
+    cargo.args(binary.features());
     cargo.args(["--profile", "firmware", "--target", FIRMWARE_TARGET]);
     let messages = process::output(cargo.arg("--message-format=json-render-diagnostics"))?;
     let built = messages
@@ -88,7 +95,7 @@ pub(crate) fn build_binary(binary: Binary, profile: Profile) -> Result<PathBuf> 
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
         .context("cargo has built the firmware and not said where it is")?;
     // A name of its own, since the next profile is built to the same place.
-    let image = built.with_file_name(format!("{binary}-{}.elf", profile.name()));
+    let image = built.with_file_name(format!("{}-{}.elf", binary.name(), profile.name()));
     fs::copy(&built, &image).with_context(|| format!("cannot write {}", image.display()))?;
     Ok(image)
 }

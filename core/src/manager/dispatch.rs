@@ -80,6 +80,17 @@ impl Manager<'_> {
         next
     }
 
+    /// Whether keys wait to be processed or requests to be answered: then
+    /// [`response_end`](Self::response_end) or [`poll`](Self::poll) should be called before long,
+    /// whatever [`poll_at`](Self::poll_at) says, which speaks of timers only.
+    pub fn has_work(&self) -> bool {
+        let Manager { parts, .. } = self;
+        self.has_started()
+            && (parts.deployment_queue.depth() > 0
+                || parts.replica_set_queue.depth() > 0
+                || self.lane_states().any(|lane| lane.job.is_some()))
+    }
+
     /// Whether a bucket has a token. If not, someone waits for it.
     fn may_send(&mut self, ready_at: Instant, now: Instant) -> bool {
         if ready_at > now {

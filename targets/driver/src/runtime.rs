@@ -11,7 +11,7 @@ mod splice;
 mod tank;
 mod watch;
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 
 use embassy_futures::select::select;
 use embassy_time::{Instant, Timer};
@@ -30,13 +30,16 @@ pub struct Runtime<'m> {
     manager: RefCell<Manager<'m>>,
     random: RefCell<Random>,
     bell: Bell,
+    /// Counts what requests do.
+    steps: Cell<u32>,
 }
 
 impl<'m> Runtime<'m> {
     /// A runtime of `manager`. `seed` sets its jitter.
     pub fn new(manager: Manager<'m>, seed: u32) -> Self {
         let random = RefCell::new(Random::new(seed));
-        Self { manager: RefCell::new(manager), random, bell: Bell::new() }
+        let steps = Cell::new(0);
+        Self { manager: RefCell::new(manager), random, bell: Bell::new(), steps }
     }
 
     /// Looks at the manager, for health and metrics.
@@ -55,13 +58,19 @@ impl<'m> Runtime<'m> {
         }
     }
 
-    /// How often something has happened, and whether something should happen now.
+    /// How many steps requests have taken, and whether something should happen now.
     ///
     /// When the first stands still while the second holds, for longer than any request may take,
-    /// whoever should act hangs: time for a watchdog.
+    /// whoever should act hangs: time for a watchdog. What watches bring does not count, since they
+    /// go on when requests do not.
     pub fn pulse(&self) -> (u32, bool) {
-        let due = self.manager.borrow().poll_at().is_some_and(|at| at <= now());
-        (self.bell.rung(), due)
+        let manager = self.manager.borrow();
+        let due = manager.has_work() || manager.poll_at().is_some_and(|at| at <= now());
+        (self.steps.get(), due)
+    }
+
+    fn step(&self) {
+        self.steps.set(self.steps.get().wrapping_add(1));
     }
 
     /// The server's time, once it has told.

@@ -113,6 +113,9 @@ async fn serve(
     if let Some(crash) = &crash {
         report::send(crash, configuration, runtime, &mut lane.requests).await;
     }
+    #[cfg(feature = "trouble")]
+    match crate::trouble::unless_stalled(core::pin::pin!(runtime.serve(&mut lane))).await {}
+    #[cfg(not(feature = "trouble"))]
     match runtime.serve(&mut lane).await {}
 }
 

@@ -29,8 +29,10 @@ pub enum Cause {
     HardFault = 2,
     /// The stack was too small.
     StackOverflow = 3,
-    /// The device hung, or the manager made no progress.
+    /// The device hung.
     Watchdog = 4,
+    /// Requests were due, and none made progress.
+    Stall = 5,
 }
 
 /// What brought the device down.
@@ -60,7 +62,8 @@ impl fmt::Display for Crash {
             Cause::HardFault => write!(f, "hard fault at {address:#010x}, status {status:#010x}"),
             Cause::StackOverflow => write!(f, "stack overflow at {address:#010x}"),
             Cause::Watchdog if *address == 0 => f.write_str("watchdog: it hung"),
-            Cause::Watchdog => write!(f, "watchdog: no progress, last at {address:#010x}"),
+            Cause::Watchdog => write!(f, "watchdog: it hung at {address:#010x}"),
+            Cause::Stall => f.write_str("watchdog: the controllers made no progress"),
         }
     }
 }
@@ -100,6 +103,7 @@ pub fn take() -> Option<Crash> {
         2 => Cause::HardFault,
         3 => Cause::StackOverflow,
         4 => Cause::Watchdog,
+        5 => Cause::Stall,
         _ => return None,
     };
     let text = record.text.get(..record.len as usize).unwrap_or_default();

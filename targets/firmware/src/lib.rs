@@ -12,6 +12,8 @@ mod profile;
 mod report;
 pub mod stack;
 mod status;
+#[cfg(feature = "trouble")]
+pub mod trouble;
 mod watchdog;
 
 use core::cell::Cell;
@@ -85,7 +87,7 @@ pub async fn run<D: Driver, W: Watchdog>(spawner: Spawner, board: Board<D, W>) -
         spawn(spawner, status::serve(stack, network, started));
         spawn(spawner, status::log(network, started));
         runtime.set(Some(started));
-        core::future::pending::<()>().await
+        network::follow(stack).await
     };
     // None of them ever ends.
     select3(runner.run(), watching, work).await;

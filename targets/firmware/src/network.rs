@@ -1,5 +1,6 @@
 //! The network stack, and the sockets that the driver uses.
 
+use embassy_futures::select::select;
 use embassy_net::driver::Driver;
 use embassy_net::{Config, Ipv4Cidr, Runner, Stack, StackResources, StaticConfigV4};
 use picokube_config::{Address, Configuration};
@@ -41,6 +42,18 @@ pub(crate) async fn up(stack: Stack<'static>) {
     stack.wait_config_up().await;
     if let Some(config) = stack.config_v4() {
         defmt::info!("address {}, gateway {}", config.address, config.gateway);
+    }
+}
+
+/// Tells when link or address are lost, and when they are back; for ever.
+pub(crate) async fn follow(stack: Stack<'static>) -> ! {
+    loop {
+        select(stack.wait_link_down(), stack.wait_config_down()).await;
+        match stack.is_link_up() {
+            true => defmt::warn!("the address is lost"),
+            false => defmt::warn!("link down"),
+        }
+        up(stack).await;
     }
 }
 

@@ -3,6 +3,7 @@
 use core::fmt::{self, Write};
 use core::ops::ControlFlow;
 
+use embassy_time::{Duration, Timer, with_timeout};
 use heapless::String;
 use picokube_config::Configuration;
 use picokube_core::json::Escape;
@@ -13,8 +14,10 @@ use picokube_driver::{Connection, Head, Method, Receiver, Request};
 use crate::crash::Crash;
 use crate::network::Network;
 
-/// Sends an event about the reset, until the server has answered. Without it, the connection is
-/// as it was.
+/// The controllers wait until the event is sent, but not for longer than this.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Sends an event about the reset. Without it, the connection is as it was.
 pub(crate) async fn send(
     crash: &Crash,
     configuration: &Configuration<'static>,
@@ -31,17 +34,24 @@ pub(crate) async fn send(
     let headers = &[("Content-Type", "application/json")];
     let body = event.body.as_bytes();
     let request = Request { method: Method::POST, target: &event.target, headers, body };
+    let sent = with_timeout(PATIENCE, until_answered(&request, connection)).await;
+    if !sent.is_ok_and(|status| status < 300) {
+        defmt::warn!("the server does not take the event about the last reset");
+    }
+}
+
+/// Sends a request until the server has answered, and says how.
+async fn until_answered(
+    request: &Request<'_>,
+    connection: &mut Connection<'static, Network>,
+) -> u16 {
     loop {
         let mut answer = Answer { status: 0 };
-        match connection.exchange(&request, &mut answer).await {
-            Ok(()) if answer.status < 300 => return,
-            Ok(()) if answer.status < 500 => {
-                defmt::warn!("the event about the last reset is refused: {=u16}", answer.status);
-                return;
-            }
+        match connection.exchange(request, &mut answer).await {
+            Ok(()) if answer.status < 500 => return answer.status,
             // The connection itself waits before it tries again; a server in trouble is waited
             // for in the same way.
-            Ok(()) => embassy_time::Timer::after_secs(5).await,
+            Ok(()) => Timer::after_secs(5).await,
             Err(_) => {}
         }
     }

@@ -52,6 +52,8 @@ pub(crate) async fn serve(
 pub(crate) async fn log(network: &'static Network, runtime: &'static Runtime<'static>) {
     runtime.until(Manager::has_started).await;
     defmt::info!("the controllers have started");
+    #[cfg(feature = "trouble")]
+    crate::trouble::note_start();
     report(network, runtime);
     let mut refused = 0;
     let mut next = Instant::now() + LINE_EVERY;

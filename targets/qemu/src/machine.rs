@@ -36,8 +36,11 @@ pub struct Start<'a> {
     pub page: Option<&'a [u8]>,
     /// Where on the host the firmware's status pages are served.
     pub status: Option<SocketAddr>,
-    /// Count instructions: each takes a nanosecond of the firmware's time.
+    /// Count instructions: each takes a nanosecond of the firmware's time, and while it waits for a
+    /// timer, time leaps there. An idle hour takes less than a minute.
     pub count_instructions: bool,
+    /// There is a second network, for [`Machine::move_to_second_network`]. It has no status pages.
+    pub second_network: bool,
 }
 
 /// An emulated MPS2 AN386 with a network card. It is switched off when dropped.
@@ -61,7 +64,12 @@ impl Machine {
         let (sender, lines) = channel();
         let image = Arc::clone(image);
         thread::spawn(move || decode(&image, stdout, &sender));
-        Ok(Self { emulator, lines, directory })
+        let machine = Self { emulator, lines, directory };
+        if start.second_network {
+            machine.set_network(SECOND, false)?;
+            machine.tell(r#"{"execute":"cont"}"#)?;
+        }
+        Ok(machine)
     }
 
     /// The next line of the log; `None` when there will be no more. Fails after `patience`.
@@ -89,7 +97,19 @@ impl Machine {
 
     /// Pulls the network cable, or plugs it in again.
     pub fn set_link(&self, up: bool) -> Result<()> {
-        self.tell(&format!(r#"{{"execute":"set_link","arguments":{{"name":"cable","up":{up}}}}}"#))
+        self.set_network(CABLE, up)
+    }
+
+    /// Plugs the cable into another network, which gives the device another address.
+    pub fn move_to_second_network(&self) -> Result<()> {
+        self.set_link(false)?;
+        self.set_network(FIRST, false)?;
+        self.set_network(SECOND, true)?;
+        self.set_link(true)
+    }
+
+    fn set_network(&self, name: &str, up: bool) -> Result<()> {
+        self.tell(&format!(r#"{{"execute":"set_link","arguments":{{"name":"{name}","up":{up}}}}}"#))
     }
 
     /// Waits until the firmware ends the emulation by itself.
@@ -108,8 +128,7 @@ impl Machine {
 
     /// Gives the emulator's monitor a command and waits until it is done.
     fn tell(&self, command: &str) -> Result<()> {
-        let socket = UnixStream::connect(self.directory.path().join(MONITOR))
-            .context("cannot reach the emulator's monitor")?;
+        let socket = self.monitor().context("cannot reach the emulator's monitor")?;
         socket.set_read_timeout(Some(PATIENCE))?;
         let mut answers = BufReader::new(socket.try_clone()?).lines();
         // It greets first, then wants to be asked for nothing special.
@@ -127,6 +146,18 @@ impl Machine {
         }
         Ok(())
     }
+
+    /// A connection to the emulator's monitor, which is there a moment after the start.
+    fn monitor(&self) -> Result<UnixStream> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match UnixStream::connect(self.directory.path().join(MONITOR)) {
+                Ok(socket) => return Ok(socket),
+                Err(error) if Instant::now() > deadline => return Err(error.into()),
+                Err(_) => thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
 }
 
 impl Drop for Machine {
@@ -137,24 +168,40 @@ impl Drop for Machine {
 
 const MONITOR: &str = "monitor";
 
+/// The emulator's names for the cable and the networks.
+const CABLE: &str = "cable";
+const FIRST: &str = "first";
+const SECOND: &str = "second";
+
 fn command(image: &Image, start: Start<'_>, directory: &Path) -> Result<Command> {
     let mut semihosting = "enable=on,target=native".to_owned();
     for word in start.words {
         semihosting.push_str(",arg=");
         semihosting.push_str(word);
     }
-    let mut card = "user,id=cable,model=lan9118".to_owned();
-    if let Some(status) = start.status {
-        card.push_str(&format!(",hostfwd=tcp:{}:{}-:{STATUS_PORT}", status.ip(), status.port()));
-    }
+    let forward = start
+        .status
+        .map(|status| format!(",hostfwd=tcp:{}:{}-:{STATUS_PORT}", status.ip(), status.port()));
+    let forward = forward.unwrap_or_default();
     let monitor = format!("unix:{},server=on,wait=off", directory.join(MONITOR).display());
     let mut command = Command::new(PROGRAM);
     command
-        .args(["-machine", "mps2-an386", "-nic", &card])
+        .args(["-machine", "mps2-an386"])
         .args(["-display", "none", "-serial", "none", "-monitor", "none", "-qmp", &monitor])
         .args(["-semihosting-config", &semihosting])
         .arg("-kernel")
         .arg(image.path());
+    if start.second_network {
+        // Both networks and the card are at one hub; it waits until one network is switched off.
+        command.args(["-S", "-nic", &format!("hubport,id={CABLE},hubid=0,model=lan9118")]);
+        for (name, options) in [(FIRST, forward.as_str()), (SECOND, ",dhcpstart=10.0.2.40")] {
+            command.args(["-netdev", &format!("user,id={name}{options}")]);
+            let port = format!("hubport,id={name}-port,hubid=0,netdev={name}");
+            command.args(["-netdev", &port]);
+        }
+    } else {
+        command.args(["-nic", &format!("user,id={CABLE},model=lan9118{forward}")]);
+    }
     if let Some(page) = start.page {
         let file = directory.join("page");
         std::fs::write(&file, page)?;

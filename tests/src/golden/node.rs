@@ -146,7 +146,7 @@ fn terminated(exit_code: i32, reason: &str, at: &str) -> Value {
 }
 
 /// To the second, as the API writes times.
-fn rfc3339(time: SystemTime) -> String {
+pub fn rfc3339(time: SystemTime) -> String {
     let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     // Years are counted from March, so that the leap day comes last; eras have 400 years.

@@ -1,9 +1,11 @@
 //! The firmware, in QEMU, against the real server.
 
 mod capacity;
+mod clock;
 mod configuration;
 mod faults;
 mod golden;
+mod outages;
 mod self_test;
 mod status;
 mod trouble;

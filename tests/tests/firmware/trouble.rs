@@ -1,14 +1,20 @@
 //! Whatever brings the device down, it comes back by itself and tells what it was.
 
 use anyhow::Result;
-use picokube_tests::firmware::Device;
+use picokube_tests::firmware::{self, Setup};
 use picokube_tests::picokube::Picokube;
 use serde_json::Value;
 
 fn comes_back_after(trouble: &str, told: &str) -> Result<()> {
     let cluster = Picokube::with_nodes(1)?;
-    let device = Device::boot_into(trouble, cluster.address())?;
-    device.wait_for_line("the controllers have started")?;
+    let setup = Setup::serving(firmware::trouble_image()?, cluster.address())?.words(&[trouble]);
+    // It takes the device minutes to be certain that nothing gets any further.
+    let setup = if trouble == "stall" { setup.with_leaps() } else { setup };
+    let device = setup.boot()?;
+    device.wait_for_line("now for the trouble")?;
+    let kubectl = cluster.kubectl()?;
+    // There is something to be done meanwhile.
+    kubectl.ok(&["create", "deployment", "early", "--image=app:1", "--replicas=2"])?;
     let line = device.wait_for_line("the last boot ended by")?;
     assert!(line.contains(told), "{line}");
     device.wait_for_line("the controllers have started")?;
@@ -23,9 +29,10 @@ fn comes_back_after(trouble: &str, told: &str) -> Result<()> {
         Ok(events["items"].as_array().is_some_and(|items| items.iter().any(event)))
     })?;
 
-    let kubectl = cluster.kubectl()?;
-    kubectl.ok(&["create", "deployment", "web", "--image=app:1", "--replicas=2"])?;
-    kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=2m"])?;
+    kubectl.ok(&["create", "deployment", "late", "--image=app:1", "--replicas=2"])?;
+    for deployment in ["deployment/early", "deployment/late"] {
+        kubectl.ok(&["rollout", "status", deployment, "--timeout=2m"])?;
+    }
     Ok(())
 }
 
@@ -46,5 +53,11 @@ fn a_stack_overflow() -> Result<()> {
 
 #[test]
 fn a_hang() -> Result<()> {
-    comes_back_after("hang", "watchdog: no progress, last at 0x")
+    comes_back_after("hang", "watchdog: it hung at 0x")
+}
+
+/// Everything turns, watches bring news, and still nothing gets done.
+#[test]
+fn no_progress() -> Result<()> {
+    comes_back_after("stall", "watchdog: the controllers made no progress")
 }

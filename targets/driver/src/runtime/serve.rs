@@ -33,6 +33,7 @@ impl Runtime<'_> {
         let mut place = None;
         loop {
             let before = self.bell.rung();
+            self.step();
             self.with(|manager, now, random| manager.poll_into(now, random, &mut place));
             let Some(request) = &place else {
                 self.until_something_happens(before).await;
@@ -125,6 +126,7 @@ struct Answer<'r, 'm> {
 
 impl Receiver for Answer<'_, '_> {
     fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
+        self.runtime.step();
         self.runtime.note_date(head);
         let Head { status, retry_after, .. } = *head;
         self.runtime.with(|manager, now, _| {
@@ -134,6 +136,7 @@ impl Receiver for Answer<'_, '_> {
     }
 
     async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        self.runtime.step();
         self.runtime.manager.borrow_mut().response_body(self.ticket, bytes);
         ControlFlow::Continue(())
     }

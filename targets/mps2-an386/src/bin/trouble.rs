@@ -1,7 +1,7 @@
 //! The firmware, with trouble on request: for tests of what is to happen then.
 //!
-//! The semihosting command line says which: `panic`, `fault`, `overflow` or `hang`. It comes a
-//! while after the first boot, and not again.
+//! The semihosting command line says which: `panic`, `fault`, `overflow`, `hang` or `stall`. It comes
+//! when the controllers have started, once after the power came, and not again.
 #![no_std]
 #![no_main]
 
@@ -13,12 +13,13 @@ use cortex_m_rt::entry;
 use embassy_executor::Spawner;
 use embassy_time::Timer;
 use heapless::String;
+use picokube_firmware::trouble;
 use picokube_mps2_an386::{board, executor, time_driver};
 
 #[entry]
 fn main() -> ! {
     time_driver::start();
-    executor::run(|spawner| match (main_task(spawner), trouble()) {
+    executor::run(|spawner| match (main_task(spawner), make_trouble()) {
         (Ok(main_task), Ok(trouble)) => {
             spawner.spawn(main_task);
             spawner.spawn(trouble);
@@ -33,12 +34,15 @@ async fn main_task(spawner: Spawner) {
 }
 
 #[embassy_executor::task]
-async fn trouble() {
+async fn make_trouble() {
     if is_second_boot() {
         return;
     }
-    Timer::after_secs(2).await;
+    while !trouble::has_started() {
+        Timer::after_millis(100).await;
+    }
     let line: String<32> = board::command_line().unwrap_or_default();
+    defmt::warn!("now for the trouble: {=str}", line.trim());
     match line.trim() {
         "panic" => panic!("trouble was asked for"),
         // SAFETY: none; nothing is there, which is the point.
@@ -49,6 +53,10 @@ async fn trouble() {
         "hang" => loop {
             cortex_m::asm::nop();
         },
+        "stall" => {
+            trouble::stall();
+            0
+        }
         _ => 0,
     };
 }
