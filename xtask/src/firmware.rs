@@ -5,7 +5,6 @@ pub(crate) mod configure;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,6 +66,8 @@ pub(crate) enum Profile {
 }
 
 impl Profile {
+    pub(crate) const ALL: [Self; 3] = [Self::Tiny, Self::Reference, Self::Large];
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tiny => "tiny",
@@ -137,18 +138,7 @@ pub(crate) fn connect(server: SocketAddr, profile: Profile) -> Result<()> {
 
 /// `firmware run --self-test`: shows the log of the driver's cases and succeeds if they pass.
 pub(crate) fn self_test() -> Result<()> {
-    process::run(&mut self_test_program()?)
-}
-
-/// The log of a self-test that has passed.
-pub(crate) fn self_test_log() -> Result<String> {
-    process::output(&mut self_test_program()?)
-}
-
-fn self_test_program() -> Result<Command> {
     setup::run()?;
     let image = build_binary(Binary::SelfTest, Profile::Reference)?;
-    let mut program = workspace::test_program("picokube-self-test");
-    program.arg(image);
-    Ok(program)
+    process::run(workspace::test_program("picokube-self-test").arg(image))
 }

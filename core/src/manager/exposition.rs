@@ -61,7 +61,7 @@ impl Manager<'_> {
             ("picokube_refusals_total", "Requests refused otherwise.", metrics.refusals),
             ("picokube_failures_total", "Requests without an answer.", metrics.failures),
             ("picokube_retries_after_total", "Requests sent again later.", metrics.retries_after),
-            ("picokube_objects_refused_total", "Objects that did not fit.", metrics.refused),
+            ("picokube_objects_refused_total", "Times an object did not fit.", metrics.refused),
             ("picokube_objects_faulty_total", "Objects that cannot be read.", metrics.faulty),
             ("picokube_events_dropped_total", "Events dropped.", self.desk.recorder.dropped()),
         ] {

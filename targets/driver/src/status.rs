@@ -13,7 +13,7 @@ use crate::runtime::Runtime;
 use crate::window::Window;
 
 /// How much of a page is in memory at a time.
-const WINDOW: usize = 512;
+const WINDOW: usize = 256;
 
 /// The most of a request that is looked at: its first line is all that matters.
 const REQUEST: usize = 256;

@@ -46,12 +46,14 @@ pub struct Board<D, W> {
     pub reset_by_watchdog: bool,
     /// A random number, new at every boot.
     pub seed: u64,
+    /// How long the processor has not slept since the boot, if the board can tell.
+    pub busy: Option<fn() -> Duration>,
 }
 
 /// Runs the controllers for ever. The board's main task awaits this.
 pub async fn run<D: Driver, W: Watchdog>(spawner: Spawner, board: Board<D, W>) -> ! {
     stack::guard();
-    let Board { name, ethernet, watchdog, reset_by_watchdog, seed } = board;
+    let Board { name, ethernet, watchdog, reset_by_watchdog, seed, busy } = board;
     defmt::info!(
         "picokube {=str} on {=str}, {=str}: room for {=usize} pods, {=usize} ReplicaSets, \
          {=usize} Deployments",
@@ -84,8 +86,10 @@ pub async fn run<D: Driver, W: Watchdog>(spawner: Spawner, board: Board<D, W>) -
         network::up(stack).await;
         let network = network::sockets(stack);
         let started = controllers::start(spawner, network, configuration, seed, crash);
-        spawn(spawner, status::serve(stack, network, started));
-        spawn(spawner, status::log(network, started));
+        for _ in 0..status::CLIENTS {
+            spawn(spawner, status::serve(stack, network, started, busy));
+        }
+        spawn(spawner, status::log(network, started, busy));
         runtime.set(Some(started));
         network::follow(stack).await
     };

@@ -8,9 +8,10 @@ use picokube_driver::sockets::{SocketBuffers, Sockets};
 use static_cell::{ConstStaticCell, StaticCell};
 
 use crate::controllers::CONNECTIONS;
+use crate::status::CLIENTS;
 
-/// DHCP and the status pages have a socket each.
-const SOCKETS: usize = CONNECTIONS + 2;
+/// DHCP has a socket, too.
+const SOCKETS: usize = CONNECTIONS + CLIENTS + 1;
 
 /// The driver's view of the network.
 pub(crate) type Network = Sockets<'static, CONNECTIONS>;

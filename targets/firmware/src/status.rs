@@ -11,7 +11,6 @@ use picokube_core::metrics::Exposition;
 use picokube_core::store::Kind;
 use picokube_driver::runtime::Runtime;
 use picokube_driver::status::Pages;
-use static_cell::ConstStaticCell;
 
 use crate::controllers::CONNECTIONS;
 use crate::network::Network;
@@ -23,18 +22,25 @@ const PORT: u16 = 80;
 const SILENCE: Duration = Duration::from_secs(10);
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
+/// Clients of the pages at a time. Two, so that one who comes while another is served, or lingers,
+/// is not turned away.
+pub(crate) const CLIENTS: usize = 2;
+
+/// Says how long the processor has worked.
+type Busy = Option<fn() -> Duration>;
+
 /// Serves the pages, one client after the other, for ever.
-#[embassy_executor::task]
+#[embassy_executor::task(pool_size = CLIENTS)]
 pub(crate) async fn serve(
     stack: Stack<'static>,
     network: &'static Network,
     runtime: &'static Runtime<'static>,
+    busy: Busy,
 ) {
-    static RX: ConstStaticCell<[u8; 256]> = ConstStaticCell::new([0; 256]);
-    static TX: ConstStaticCell<[u8; 1024]> = ConstStaticCell::new([0; 1024]);
-    let mut socket = TcpSocket::new(stack, RX.take(), TX.take());
+    let (mut rx, mut tx) = ([0; 128], [0; 512]);
+    let mut socket = TcpSocket::new(stack, &mut rx, &mut tx);
     socket.set_timeout(Some(SILENCE));
-    let platform = |out: &mut dyn fmt::Write| write_platform(network, out);
+    let platform = |out: &mut dyn fmt::Write| write_platform(network, busy, out);
     let pages = Pages { runtime, platform: &platform };
     loop {
         if socket.accept(PORT).await.is_ok() && pages.answer(&mut socket).await.is_ok() {
@@ -49,9 +55,12 @@ pub(crate) async fn serve(
 
 /// Tells the log when the controllers begin, when something does not fit, and how things are.
 #[embassy_executor::task]
-pub(crate) async fn log(network: &'static Network, runtime: &'static Runtime<'static>) {
+pub(crate) async fn log(network: &'static Network, runtime: &'static Runtime<'static>, busy: Busy) {
     runtime.until(Manager::has_started).await;
     defmt::info!("the controllers have started");
+    if let Some(busy) = busy {
+        defmt::info!("the processor has worked for {=u64} us", busy().as_micros());
+    }
     #[cfg(feature = "trouble")]
     crate::trouble::note_start();
     report(network, runtime);
@@ -112,7 +121,7 @@ fn refusals(manager: &Manager<'_>) -> u32 {
 }
 
 /// The metrics of the device itself.
-fn write_platform(network: &Network, out: &mut dyn fmt::Write) -> fmt::Result {
+fn write_platform(network: &Network, busy: Busy, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Exposition::new(out);
     let (used, room) = stack::high_water();
     for (name, help, value) in [
@@ -123,6 +132,10 @@ fn write_platform(network: &Network, out: &mut dyn fmt::Write) -> fmt::Result {
         ("picokube_connections_max", "The most there can be.", CONNECTIONS as u64),
     ] {
         page.single(name, "gauge", help, value)?;
+    }
+    if let Some(busy) = busy {
+        let help = "How long the processor has not slept.";
+        page.single("picokube_busy_microseconds_total", "counter", help, busy().as_micros())?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use heapless::String;
 use picokube_firmware::Board;
 use static_cell::ConstStaticCell;
 
+use crate::executor;
 use crate::lan9118::{self, Frames, Lan9118};
 use crate::time_driver;
 use crate::watchdog::Watchdog;
@@ -62,6 +63,7 @@ pub fn board() -> Board<Lan9118, Watchdog> {
         // It says so itself.
         reset_by_watchdog: false,
         seed: entropy(),
+        busy: Some(executor::busy),
     }
 }
 

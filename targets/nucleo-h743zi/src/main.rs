@@ -50,6 +50,7 @@ async fn main(spawner: Spawner) -> ! {
         watchdog: Watchdog::start(p.IWDG1),
         reset_by_watchdog: take_watchdog_reset(),
         seed: Rng::new(p.RNG, Interrupts).next_u64(),
+        busy: None,
     };
     picokube_firmware::run(spawner, board).await
 }

@@ -55,6 +55,7 @@ async fn main(spawner: Spawner) -> ! {
         watchdog: Watchdog(watchdog),
         reset_by_watchdog,
         seed: RoscRng.next_u64(),
+        busy: None,
     };
     picokube_firmware::run(spawner, board).await
 }

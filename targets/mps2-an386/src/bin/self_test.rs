@@ -48,7 +48,6 @@ async fn main_task(spawner: Spawner) {
     let network = network(spawner).await;
     let passed = run(network, peer, black_hole_port).await;
     let (used, room) = stack::high_water();
-    // `cargo xtask sizes` reads this line.
     defmt::info!("stack high-water mark {=usize} of {=usize} bytes", used, room);
     board::exit(passed)
 }
