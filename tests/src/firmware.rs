@@ -151,6 +151,11 @@ impl Device {
         Ok(())
     }
 
+    /// Where its status pages are.
+    pub fn status_address(&self) -> SocketAddr {
+        self.status
+    }
+
     /// Cuts the power for good.
     pub fn switch_off(&self) {
         self.running().machine.switch_off();

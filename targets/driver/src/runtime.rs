@@ -32,14 +32,26 @@ pub struct Runtime<'m> {
     bell: Bell,
     /// Counts what requests do.
     steps: Cell<u32>,
+    trouble: Cell<Option<Trouble>>,
+}
+
+/// Why the server is of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Trouble {
+    /// It cannot be reached.
+    Unreachable,
+    /// It does not let us watch, and says why by an HTTP status: 401 is about the token, 403 about
+    /// permissions.
+    Refused(u16),
 }
 
 impl<'m> Runtime<'m> {
     /// A runtime of `manager`. `seed` sets its jitter.
     pub fn new(manager: Manager<'m>, seed: u32) -> Self {
         let random = RefCell::new(Random::new(seed));
-        let steps = Cell::new(0);
-        Self { manager: RefCell::new(manager), random, bell: Bell::new(), steps }
+        let (steps, trouble) = (Cell::new(0), Cell::new(None));
+        Self { manager: RefCell::new(manager), random, bell: Bell::new(), steps, trouble }
     }
 
     /// Looks at the manager, for health and metrics.
@@ -67,6 +79,11 @@ impl<'m> Runtime<'m> {
         let manager = self.manager.borrow();
         let due = manager.has_work() || manager.poll_at().is_some_and(|at| at <= now());
         (self.steps.get(), due)
+    }
+
+    /// Why the server was of no use to the watch that tried last. Changes when something happens.
+    pub fn trouble(&self) -> Option<Trouble> {
+        self.trouble.get()
     }
 
     fn step(&self) {

@@ -9,7 +9,7 @@ use embassy_time::{Duration, Instant, Timer};
 use picokube_core::manager::Manager;
 use picokube_core::metrics::Exposition;
 use picokube_core::store::Kind;
-use picokube_driver::runtime::Runtime;
+use picokube_driver::runtime::{Runtime, Trouble};
 use picokube_driver::status::Pages;
 
 use crate::controllers::CONNECTIONS;
@@ -53,36 +53,73 @@ pub(crate) async fn serve(
     }
 }
 
-/// Tells the log when the controllers begin, when something does not fit, and how things are.
+/// Tells the log when the controllers begin, when the server is of no use, when something does not
+/// fit, and how things are.
 #[embassy_executor::task]
 pub(crate) async fn log(network: &'static Network, runtime: &'static Runtime<'static>, busy: Busy) {
-    runtime.until(Manager::has_started).await;
-    defmt::info!("the controllers have started");
-    if let Some(busy) = busy {
-        defmt::info!("the processor has worked for {=u64} us", busy().as_micros());
-    }
-    #[cfg(feature = "trouble")]
-    crate::trouble::note_start();
-    report(network, runtime);
-    let mut refused = 0;
+    let mut known = Known::default();
     let mut next = Instant::now() + LINE_EVERY;
     loop {
-        let changed = runtime.until(|manager| refusals(manager) != refused);
+        let changed = runtime.until(|manager| Known::of(runtime, manager) != known);
         match select(changed, Timer::at(next)).await {
             Either::First(()) => {
-                refused = runtime.inspect(refusals);
-                match refused {
-                    0 => defmt::info!("everything fits again"),
-                    n => defmt::warn!(
-                        "objects do not fit, {=u32} refusals: their owners are blind",
-                        n
-                    ),
+                let now = runtime.inspect(|manager| Known::of(runtime, manager));
+                now.tell(&known, busy);
+                if now.started != known.started {
+                    report(network, runtime);
                 }
+                known = now;
             }
             Either::Second(()) => {
                 report(network, runtime);
                 next += LINE_EVERY;
             }
+        }
+    }
+}
+
+/// What the log tells when it changes.
+#[derive(Default, PartialEq, Eq)]
+struct Known {
+    started: bool,
+    trouble: Option<Trouble>,
+    refusals: u32,
+}
+
+impl Known {
+    fn of(runtime: &Runtime<'_>, manager: &Manager<'_>) -> Self {
+        let (started, refusals) = (manager.has_started(), refusals(manager));
+        Self { started, trouble: runtime.trouble(), refusals }
+    }
+
+    fn tell(&self, before: &Self, busy: Busy) {
+        if self.trouble != before.trouble {
+            match self.trouble {
+                None => defmt::info!("the server is there"),
+                Some(Trouble::Unreachable) => defmt::warn!("the server cannot be reached"),
+                Some(Trouble::Refused(401)) => defmt::warn!(
+                    "the server does not accept the token of the configuration page (401)"
+                ),
+                Some(Trouble::Refused(status)) => {
+                    defmt::warn!("the server refuses lists and watches: {=u16}", status)
+                }
+            }
+        }
+        if self.started && !before.started {
+            defmt::info!("the controllers have started");
+            #[cfg(feature = "trouble")]
+            crate::trouble::note_start();
+            if let Some(busy) = busy {
+                defmt::info!("the processor has worked for {=u64} us", busy().as_micros());
+            }
+        }
+        match self.refusals {
+            refusals if refusals == before.refusals => {}
+            0 => defmt::info!("everything fits again"),
+            refusals => defmt::warn!(
+                "objects do not fit, {=u32} refusals: their owners are blind",
+                refusals
+            ),
         }
     }
 }

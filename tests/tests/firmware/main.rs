@@ -8,5 +8,7 @@ mod golden;
 mod outages;
 mod self_test;
 mod status;
+mod token;
 mod trouble;
+mod up;
 mod workflow;

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use picokube_tests::firmware::Device;
+use picokube_tests::http::Client;
 use picokube_tests::picokube::Picokube;
 
 #[test]
@@ -10,9 +11,11 @@ fn pages_and_log_tell_how_the_device_is() -> Result<()> {
     cluster.kill()?;
     let device = Device::boot(cluster.address())?;
     device.wait_for_line("address 10.0.2.15/24")?;
+    device.wait_for_line("the server cannot be reached")?;
     // Alive, but of no use without a server.
     cluster_less(&device)?;
     cluster.restart()?;
+    device.wait_for_line("the server is there")?;
     device.wait_for_line("the controllers have started")?;
     device.wait_for_line("status: 0/512 pods, 0/128 ReplicaSets, 0/64 Deployments, 0 refused")?;
     let ready = device.get("/readyz")?;
@@ -38,6 +41,20 @@ fn pages_and_log_tell_how_the_device_is() -> Result<()> {
     assert!(used > 1000 && used < room, "{used} of {room}");
 
     assert_eq!(device.get("/somewhere")?.status, 404);
+    Ok(())
+}
+
+#[test]
+fn a_client_that_lingers_is_in_nobodys_way() -> Result<()> {
+    let cluster = Picokube::with_nodes(1)?;
+    let device = Device::boot(cluster.address())?;
+    device.wait_for_line("the controllers have started")?;
+    // It has begun a request and says no more, until the device loses patience.
+    let mut lingering = Client::connect(device.status_address())?;
+    lingering.write(b"GET /healthz HTTP/1.1\r\n");
+    for _ in 0..3 {
+        assert_eq!(device.get("/healthz")?.status, 200);
+    }
     Ok(())
 }
 

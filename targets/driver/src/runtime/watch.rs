@@ -10,7 +10,7 @@ use heapless::String;
 use picokube_core::store::Kind;
 use picokube_core::watch::{Command, Input, RequestId};
 
-use super::Runtime;
+use super::{Runtime, Trouble};
 use crate::{Connection, Error, Head, MAX_TARGET, Method, Receiver, Request};
 
 type Target = String<MAX_TARGET>;
@@ -63,8 +63,13 @@ impl Runtime<'_> {
             Either::First(how) => {
                 let end = match how {
                     Ok(()) => Input::End,
-                    Err(Error::Refused) => Input::Refused,
-                    Err(error) if error.is_before_sending() => Input::Unreachable,
+                    Err(error) if error.is_before_sending() => {
+                        self.trouble.set(Some(Trouble::Unreachable));
+                        match error {
+                            Error::Refused => Input::Refused,
+                            _ => Input::Unreachable,
+                        }
+                    }
                     Err(_) => Input::Cut,
                 };
                 self.feed(kind, id, end);
@@ -130,6 +135,9 @@ impl Receiver for Feed<'_, '_> {
     fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
         self.runtime.note_date(head);
         let Head { status, retry_after, .. } = *head;
+        // Expired is no trouble: a new list follows.
+        let is_trouble = status >= 400 && status != 410;
+        self.runtime.trouble.set(is_trouble.then_some(Trouble::Refused(status)));
         self.runtime.feed(self.kind, self.id, Input::Head { status, retry_after });
         ControlFlow::Continue(())
     }
