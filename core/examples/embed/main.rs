@@ -2,23 +2,21 @@
 //!
 //! `cargo run --package picokube-core --example embed -- 127.0.0.1:8001`. See docs/embedding.md.
 
-mod http;
-
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use picokube_core::manager::{Body, Failure, Manager, Request, Settings, Workspace};
 use picokube_core::splice::{SpliceError, Splicer};
 use picokube_core::store::Kind;
-use picokube_core::time::Instant;
+use picokube_core::time::{Instant, Timestamp};
 use picokube_core::watch::{Command, Input, RequestId};
-
-use http::{Exchange, exchange, not_sent};
 
 /// Fixed when the program is built; all zero, so that it could be a `static` in `.bss`.
 type Memory = picokube_core::resources! { pods: 64, replica_sets: 16, deployments: 8 };
 /// One request at a time of each kind, two keys of each controller, sixteen events.
 type Work = Workspace<1, 1, 2, 16>;
+type Open = Option<(RequestId, Exchange)>;
 
 fn main() {
     let server = std::env::args().nth(1).unwrap_or("127.0.0.1:8001".to_owned());
@@ -26,9 +24,7 @@ fn main() {
     let mut manager = Manager::new(memory.parts(), work.desk(), Settings::DEFAULT);
     let mut watches = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod].map(|kind| (kind, None));
     loop {
-        for (kind, open) in &mut watches {
-            run_watch(&mut manager, *kind, open, &server);
-        }
+        watches.iter_mut().for_each(|(kind, open)| run_watch(&mut manager, *kind, open, &server));
         while let Some(request) = manager.poll(now(), random()) {
             let end = carry_out(&mut manager, &request, &server);
             manager.response_end(request.ticket, now(), end);
@@ -37,8 +33,6 @@ fn main() {
         std::thread::sleep(Duration::from_millis(2));
     }
 }
-
-type Open = Option<(RequestId, Exchange)>;
 
 /// Does what the manager wants of a watch, and hands it what has come.
 fn run_watch(manager: &mut Manager<'_>, kind: Kind, open: &mut Open, server: &str) {
@@ -56,18 +50,17 @@ fn run_watch(manager: &mut Manager<'_>, kind: Kind, open: &mut Open, server: &st
         }
     }
     let Some((id, exchange)) = open else { return };
+    let mut bytes = [0; 4096];
+    let read = exchange.stream.read(&mut bytes);
+    exchange.body.extend(&bytes[..*read.as_ref().unwrap_or(&0)]);
+    let head = exchange.new_head();
+    // The server's clock is the only one.
+    head.into_iter().for_each(|(_, date)| manager.set_date(now(), date));
     let mut feed = |input: Input<'_>| manager.handle_watch(kind, now(), random(), *id, input);
-    match exchange.read() {
-        Ok(1..) => {
-            let head = exchange.new_head();
-            if let Some((status, _)) = head {
-                feed(Input::Head { status, retry_after: None });
-            }
-            feed(Input::Body(&std::mem::take(&mut exchange.body)));
-            // The server's clock is the only one.
-            head.into_iter().for_each(|(_, date)| manager.set_date(now(), date));
-            return;
-        }
+    head.into_iter().for_each(|(status, _)| feed(Input::Head { status, retry_after: None }));
+    match read {
+        Ok(1..) if !exchange.has_head => return,
+        Ok(1..) => return feed(Input::Body(&std::mem::take(&mut exchange.body))),
         Err(error) if error.kind() == ErrorKind::WouldBlock => return,
         Ok(0) => feed(Input::End),
         Err(_) => feed(Input::Cut),
@@ -77,44 +70,78 @@ fn run_watch(manager: &mut Manager<'_>, kind: Kind, open: &mut Open, server: &st
 
 /// Sends a request and hands the answer to the manager.
 fn carry_out(manager: &mut Manager<'_>, request: &Request, server: &str) -> Result<(), Failure> {
-    let mut body = String::new();
+    let changed = |_: SpliceError| Failure::SourceChanged;
+    let (ticket, mut text, mut body) = (request.ticket, String::new(), vec![]);
     match &request.body {
         Body::Empty => {}
-        Body::Document => manager.write_body(request.ticket, &mut body).map_err(not_sent)?,
+        Body::Document => manager.write_body(ticket, &mut text).or(Err(Failure::NotSent))?,
         Body::Splice(splice) => {
-            let (mut splicer, mut made, mut window) = (Splicer::new(splice), vec![], [0; 256]);
+            let (mut splicer, mut window) = (Splicer::new(splice), [0; 256]);
             while let Some(source) = splicer.source().cloned() {
-                let (status, bytes) = exchange(server, &format!("GET {source}"), "", b"")?;
+                let (status, source) = exchange(server, &format!("GET {source}"), "", b"")?;
                 if status != 200 {
                     return Err(Failure::Source(status));
                 }
-                let mut bytes = &bytes[..];
+                let mut bytes = &source[..];
                 while !bytes.is_empty() {
                     let len = splicer.push(&mut bytes, &mut window).map_err(changed)?;
-                    made.extend_from_slice(&window[..len]);
+                    body.extend_from_slice(&window[..len]);
                 }
                 splicer.end_of_source().map_err(changed)?;
             }
             while let Some(len) = splicer.finish(&mut window).map_err(changed)? {
-                made.extend_from_slice(&window[..len]);
+                body.extend_from_slice(&window[..len]);
             }
-            body = String::from_utf8(made).map_err(not_sent)?;
         }
     }
-    let line = format!("{} {}", format!("{:?}", request.method).to_uppercase(), request.target);
-    let (status, bytes) = exchange(server, &line, request.content_type.name(), body.as_bytes())?;
-    manager.response_head(request.ticket, now(), status, None);
-    manager.response_body(request.ticket, &bytes);
+    body.extend(text.bytes());
+    let line = format!("{} {}", request.method.name(), request.target);
+    let (status, answer) = exchange(server, &line, request.content_type.name(), &body)?;
+    manager.response_head(ticket, now(), status, None);
+    manager.response_body(ticket, &answer);
     Ok(())
 }
 
-fn changed(_: SpliceError) -> Failure {
-    Failure::SourceChanged
+/// The transport: HTTP/1.0, where the end of the connection is the end of the answer.
+struct Exchange {
+    stream: TcpStream,
+    has_head: bool,
+    body: Vec<u8>,
+}
+
+impl Exchange {
+    fn begin(server: &str, line: &str, kind: &str, body: &[u8]) -> io::Result<Self> {
+        let mut stream = TcpStream::connect(server)?;
+        let len = body.len();
+        write!(stream, "{line} HTTP/1.0\r\nContent-Type: {kind}\r\nContent-Length: {len}\r\n\r\n")?;
+        stream.write_all(body)?;
+        stream.set_nonblocking(true)?;
+        Ok(Self { stream, has_head: false, body: vec![] })
+    }
+
+    /// Status and date, when the head has just become complete.
+    fn new_head(&mut self) -> Option<(u16, Timestamp)> {
+        let end = self.body.windows(4).position(|end| end == b"\r\n\r\n");
+        let head: Vec<u8> = self.body.drain(..end.filter(|_| !self.has_head)? + 4).collect();
+        self.has_head = true;
+        let text = String::from_utf8_lossy(&head).to_lowercase();
+        let date = head.get(text.find("\r\ndate: ")? + 8..)?.get(..29)?;
+        Some((text.split(' ').nth(1)?.parse().ok()?, Timestamp::parse_http_date(date)?))
+    }
+}
+
+/// A whole exchange: status and body.
+fn exchange(server: &str, line: &str, kind: &str, body: &[u8]) -> Result<(u16, Vec<u8>), Failure> {
+    let mut exchange = Exchange::begin(server, line, kind, body).map_err(|_| Failure::NotSent)?;
+    let Exchange { stream, body, .. } = &mut exchange;
+    let read = stream.set_nonblocking(false).and_then(|()| stream.read_to_end(body));
+    read.map_err(|_| Failure::Ambiguous)?;
+    let (status, _) = exchange.new_head().ok_or(Failure::Ambiguous)?;
+    Ok((status, exchange.body))
 }
 
 fn now() -> Instant {
-    let elapsed = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-    Instant::from_micros(elapsed.as_micros() as u64)
+    Instant::from_micros(std::time::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_micros() as u64))
 }
 
 fn random() -> u32 {
