@@ -13,6 +13,7 @@ pub struct SlowStart {
     open: u16,
     failed: bool,
     succeeded: bool,
+    stopped: bool,
 }
 
 impl SlowStart {
@@ -26,6 +27,7 @@ impl SlowStart {
             open: 0,
             failed: false,
             succeeded: false,
+            stopped: false,
         }
     }
 
@@ -49,11 +51,18 @@ impl SlowStart {
         self.open = self.open.saturating_sub(1);
         self.failed |= !success;
         self.succeeded |= success;
-        if self.open == 0 && self.waiting == 0 && !self.failed {
+        if self.open == 0 && self.waiting == 0 && !self.failed && !self.stopped {
             self.batch = self.batch.saturating_mul(2).min(self.remaining);
             self.remaining -= self.batch;
             self.waiting = self.batch;
         }
+    }
+
+    /// What has not begun is not wanted any more.
+    pub fn stop(&mut self) {
+        self.remaining += self.waiting;
+        self.waiting = 0;
+        self.stopped = true;
     }
 
     /// Whether a first creation has gone well and none has failed.
@@ -66,9 +75,10 @@ impl SlowStart {
         self.open == 0 && self.waiting == 0
     }
 
-    /// Creations that will never begin, because an earlier batch had a failure.
+    /// Creations that will never begin, because an earlier batch had a failure or because they
+    /// are not wanted any more.
     pub const fn skipped(&self) -> u16 {
-        if self.failed { self.remaining } else { 0 }
+        if self.failed || self.stopped { self.remaining } else { 0 }
     }
 
     /// Creations that are still to begin after the last that began.
@@ -81,6 +91,19 @@ impl SlowStart {
 mod tests {
     use super::*;
     use std::vec::Vec;
+
+    #[test]
+    fn what_has_not_begun_can_be_stopped() {
+        let mut start = SlowStart::new(10);
+        assert!(start.begin());
+        start.end(true);
+        assert!(start.begin());
+        start.stop();
+        assert!(!start.begin() && !start.is_over());
+        start.end(true);
+        assert!(start.is_over());
+        assert_eq!(start.skipped(), 8);
+    }
 
     /// The sizes of the batches when the creations numbered in `failing` fail.
     fn run(count: u16, failing: &[u16]) -> (Vec<u16>, u16) {

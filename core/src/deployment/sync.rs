@@ -52,6 +52,14 @@ impl Worker {
                         // Somebody else has scaled it: Kubernetes would run into a conflict.
                         self.step_failed(Outcome::Retry);
                     }
+                    // What was decided no longer holds: an old pod has turned up, or somebody else
+                    // has told of a newer generation.
+                    Some(Step::Create { replicas: 1.., .. }) if old_pod_runs(context, key) => {
+                        self.stop(Outcome::Retry);
+                    }
+                    Some(Step::Status) if self.is_outdated(context, key) => {
+                        self.stop(Outcome::Retry);
+                    }
                     Some(_) => return Some(Want::Step),
                 },
                 Phase::Ending => {
@@ -80,6 +88,11 @@ impl Worker {
         let Some(left) = context.deployment_lag_left(key) else { return false };
         context.deployment_queue.add_after(key, left, context.now);
         true
+    }
+
+    fn is_outdated(&self, context: &Context<'_, '_>, key: Slot) -> bool {
+        let told = context.cache.deployments.get(key).map_or(0, |d| d.record.observed_generation());
+        self.plan.status.counts.is_some_and(|counts| counts.observed_generation < told)
     }
 
     /// The step at hand has failed. Scaling down old ReplicaSets may fail: then that is all of it
@@ -214,6 +227,20 @@ impl Worker {
             context.cache.free_deployment(key);
         }
     }
+}
+
+/// Whether a Deployment that recreates has a pod of an old template. A rollback does not ask.
+fn old_pod_runs(context: &Context<'_, '_>, key: Slot) -> bool {
+    let cache = &*context.cache;
+    let Some(d) = cache.deployments.get(key) else { return false };
+    let template = d.record.template();
+    d.record.strategy == Strategy::Recreate
+        && d.record.rollback_to.get().value().is_none()
+        && cache
+            .replica_sets_of(key)
+            .filter(|(_, set)| set.record.template() != template)
+            .flat_map(|(slot, _)| cache.pods_of(slot))
+            .any(|(_, pod)| !pod.record.phase.is_terminal())
 }
 
 /// Whether a ReplicaSet still is the Deployment's and of this size.

@@ -55,7 +55,25 @@ impl Worker {
                         .for_each(|_| context.expectations.creation_observed(key));
                     self.phase = Phase::Status;
                 }
+                Phase::Create if self.has_enough(context, key) => {
+                    self.creations.stop();
+                    if !self.creations.is_over() {
+                        return None;
+                    }
+                }
                 Phase::Create => return self.creations.can_begin().then_some(Want::Create),
+                Phase::Delete if self.has_no_surplus(context, key) => {
+                    while let Some(pod) = context.cache.next_victim(key) {
+                        context.cache.unmark_victim(pod);
+                        if context.cache.take_expected_deletion(pod) {
+                            context.expectations.deletion_observed(key);
+                        }
+                    }
+                    if self.open > 0 {
+                        return None;
+                    }
+                    self.phase = Phase::Status;
+                }
                 Phase::Delete => match context.cache.next_victim(key) {
                     Some(pod) => return Some(Want::Delete(pod)),
                     None if self.open > 0 => return None,
@@ -138,13 +156,30 @@ impl Worker {
             Manage::Create(count) => {
                 context.expectations.expect_creations(key, count, context.now);
                 self.creations = SlowStart::new(count);
+                self.goal = claimed + usize::from(count);
                 self.phase = Phase::Create;
             }
             Manage::Delete(count) => {
                 context.choose_victims(key, usize::from(count));
+                self.goal = claimed.saturating_sub(usize::from(count));
                 self.phase = Phase::Delete;
             }
         }
+    }
+
+    /// Whether the rest of the creations is no longer wanted: pods have turned up that were not
+    /// known when that was decided, or fewer are wanted by now.
+    fn has_enough(&self, context: &Context<'_, '_>, key: Slot) -> bool {
+        let wanted = self.goal.min(context.wanted(key));
+        let there = context.claimed(key).count();
+        self.creations.to_come() > 0 && there + usize::from(self.open) >= wanted
+    }
+
+    /// Whether the rest of the victims is to stay: pods have gone meanwhile, or more are wanted.
+    fn has_no_surplus(&self, context: &Context<'_, '_>, key: Slot) -> bool {
+        let staying = context.claimed(key).filter(|pod| !context.cache.is_being_deleted(*pod));
+        let wanted = self.goal.max(context.wanted(key));
+        context.cache.next_victim(key).is_some() && staying.count() <= wanted
     }
 
     fn count(&mut self, context: &Context<'_, '_>, key: Slot, rs: &ReplicaSet) {
@@ -175,6 +210,11 @@ impl Worker {
         let stored = Stored::of(&rs.record);
         self.failure = FailureWrite::after(&stored.failure, self.failed);
         if self.status_tries > 1 || !needs_write(&stored, &self.count, self.failure) {
+            return false;
+        }
+        if rs.record.observed_generation() > self.count.observed_generation {
+            // Somebody else has told of a newer generation: that is not taken back.
+            self.fail(Outcome::Retry, "");
             return false;
         }
         let pressing = self.failure != FailureWrite::Keep || self.status_tries > 0;
@@ -221,6 +261,24 @@ impl Context<'_, '_> {
     fn owner_is_at_work(&self, key: Slot) -> bool {
         let owner = self.cache.owner_of_replica_set(key).slot();
         owner.is_some() && self.deployment_workers.iter().any(|worker| worker.is_at_work(owner))
+    }
+
+    /// How many pods a ReplicaSet wants.
+    fn wanted(&self, key: Slot) -> usize {
+        let wanted = self.cache.replica_sets.get(key).map_or(0, |rs| rs.record.replicas);
+        usize::try_from(wanted).unwrap_or(0)
+    }
+
+    /// The pods of a ReplicaSet that count.
+    fn claimed(&self, key: Slot) -> impl Iterator<Item = Slot> {
+        let rs = self.cache.replica_sets.get(key);
+        let is_claimed = move |pod: &Entry<Pod>| {
+            let labels = pod.record.labels;
+            let matches = rs.is_some_and(|rs| rs.record.selector.matches(self.cache.texts, labels));
+            pod.record.is_active() && matches
+        };
+        let pods = self.cache.pods_of(key).filter(move |(_, pod)| is_claimed(pod));
+        pods.map(|(slot, _)| slot)
     }
 
     /// Ranks the claimed pods of a ReplicaSet and marks the first `count` for deletion.

@@ -20,6 +20,8 @@ pub struct Worker {
     /// The live object was looked at, and may adopt.
     pub(crate) rechecked: bool,
     pub(crate) creations: SlowStart,
+    /// How many pods there are to be when all have been created or deleted.
+    pub(crate) goal: usize,
     /// Requests that are not answered.
     pub(crate) open: u16,
     pub(crate) count: Count,
@@ -79,6 +81,7 @@ impl Worker {
         cursor: 0,
         rechecked: false,
         creations: SlowStart::new(0),
+        goal: 0,
         open: 0,
         count: Count {
             observed_generation: 0,

@@ -142,6 +142,12 @@ impl Cache<'_> {
         self.pods_of(rs).find(|(_, pod)| marked(pod)).map(|(slot, _)| slot)
     }
 
+    /// Whether the deletion of a pod has been asked for.
+    pub fn is_being_deleted(&self, pod: Slot) -> bool {
+        let flags = self.pods.get(pod).map_or(0, |pod| pod.flags);
+        flags & (flag::EXPECTED | flag::VICTIM) == flag::EXPECTED
+    }
+
     /// Takes the mark of a pod away.
     pub fn unmark_victim(&mut self, pod: Slot) {
         if let Some(entry) = self.pods.get_mut(pod) {
