@@ -8,5 +8,6 @@ pub mod http;
 pub mod nodes;
 pub mod random;
 pub mod server;
+pub mod sim;
 pub mod store;
 pub mod time;

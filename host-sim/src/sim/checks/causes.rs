@@ -1,0 +1,35 @@
+//! No write without a cause: what a controller writes changes something.
+
+use std::collections::BTreeMap;
+
+use crate::server::request::Request as HttpRequest;
+
+use super::Verdict;
+
+pub(super) const PROPERTY: &str = "no write without a cause";
+
+/// After a failure a controller does not know what it has done: so many writes are excused.
+const EXCUSED: u32 = 20;
+
+/// How much of each controller is excused.
+#[derive(Debug, Default)]
+pub(super) struct Causes {
+    excused: BTreeMap<usize, u32>,
+}
+
+impl Causes {
+    /// A controller does not know what it has done.
+    pub(super) fn excuse(&mut self, device: usize) {
+        self.excused.insert(device, EXCUSED);
+    }
+
+    pub(super) fn wrote(&mut self, device: usize, http: &HttpRequest, changed: bool) -> Verdict {
+        let excused = self.excused.entry(device).or_default();
+        // Somebody else may have deleted the same while the request was under way.
+        if changed || *excused > 0 || http.method == http::Method::DELETE {
+            *excused = excused.saturating_sub(1);
+            return Ok(());
+        }
+        Err((PROPERTY, format!("{} {} changed nothing", http.method, http.path)))
+    }
+}

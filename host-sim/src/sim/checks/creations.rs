@@ -1,0 +1,28 @@
+//! A ReplicaSet creates no more pods than it lacks, by what it knows and by what is under way.
+
+use picokube_core::manager::Body;
+
+use super::super::operation::Verb;
+use super::wanted::Wanted;
+use super::{Flights, Issued, Verdict};
+
+pub(super) const PROPERTY: &str = "no more pods are created than are missing";
+
+pub(super) fn check(wanted: &Wanted, flights: &Flights, issued: &Issued<'_, '_>) -> Verdict {
+    if !issued.operation.is(Verb::Create, "pods") {
+        return Ok(());
+    }
+    let Body::Splice(splice) = &issued.request.body else { return Ok(()) };
+    let cache = issued.cache;
+    let Some(set) = cache.replica_sets.find_uid(cache.texts, splice.uid) else {
+        return Err((PROPERTY, "the ReplicaSet is not in the cache".to_owned()));
+    };
+    let there = issued.claimed(set).count();
+    let under_way = flights.of_owner(issued.device, Verb::Create, splice.uid).count();
+    let wanted = wanted.most(issued.device, splice.uid);
+    if there + under_way + 1 > wanted {
+        let detail = format!("{there} there and {under_way} under way of {wanted} wanted");
+        return Err((PROPERTY, detail));
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! A ReplicaSet deletes only pods that are its own, and only as many as are too many.
+
+use picokube_core::link::Slot;
+use picokube_core::store::Owner;
+
+use super::super::operation::Verb;
+use super::wanted::Wanted;
+use super::{Flights, Issued, Verdict};
+
+pub(super) const OWNED: &str = "only own pods are deleted";
+pub(super) const SURPLUS: &str = "only surplus pods are deleted";
+
+pub(super) fn check(wanted: &Wanted, flights: &Flights, issued: &Issued<'_, '_>) -> Verdict {
+    if !issued.operation.is(Verb::Delete, "pods") {
+        return Ok(());
+    }
+    let cache = issued.cache;
+    let set = owner_of_pod(issued).and_then(|set| Some((set, cache.replica_sets.get(set)?.uid())));
+    let Some((set, uid)) = set else {
+        return Err((OWNED, "no ReplicaSet in the cache owns the pod".to_owned()));
+    };
+    let claimed: Vec<String> =
+        issued.claimed(set).map(|(_, pod)| pod.display_name(cache.texts).to_string()).collect();
+    let others = flights.of_owner(issued.device, Verb::Delete, uid);
+    let under_way = others.filter(|flight| claimed.contains(&flight.operation.name)).count();
+    let wanted = wanted.least(issued.device, uid);
+    let active = claimed.len();
+    if active - under_way <= wanted && claimed.contains(&issued.operation.name) {
+        let detail = format!("{active} active, {under_way} of them going, {wanted} wanted");
+        return Err((SURPLUS, detail));
+    }
+    Ok(())
+}
+
+/// The ReplicaSet whose pod a request is about.
+pub(super) fn owner_of_pod(issued: &Issued<'_, '_>) -> Option<Slot> {
+    let cache = issued.cache;
+    let operation = issued.operation;
+    let pod = cache.pods.find(cache.texts, &operation.namespace, &operation.name)?;
+    match cache.owner_of_pod(pod) {
+        Owner::Resolved(set) => Some(set),
+        Owner::None | Owner::Unresolved => None,
+    }
+}

@@ -1,0 +1,295 @@
+//! What must hold at every step, one property a file.
+//!
+//! Some properties are about what a controller decides: they look at a request when it leaves,
+//! together with the cache that it was decided on. They hold whatever the network does. Others
+//! are about what becomes of the cluster: they look at every change of an object, and at who made
+//! it.
+
+mod causes;
+mod creations;
+mod deletions;
+mod model;
+mod ownership;
+mod recreate;
+mod revisions;
+mod rolling;
+mod statuses;
+mod templates;
+mod wanted;
+mod workers;
+
+use picokube_core::link::Slot;
+use picokube_core::manager::{Body, Failure, Request, Ticket};
+use picokube_core::store::{Cache, Entry, Pod};
+use picokube_core::wire::Uid;
+
+use crate::server::Server;
+use crate::server::request::Request as HttpRequest;
+use crate::store::{ChangeKind, Resource, ResourceId};
+
+use super::clock::Moment;
+use super::device::Device;
+use super::fault::Fault;
+use super::operation::{Operation, Verb};
+use super::plan::Plan;
+use super::trace::Actor;
+
+pub(super) use model::{Change, Facts, Model};
+
+/// A property that did not hold.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// Which.
+    pub property: &'static str,
+    /// What was seen.
+    pub detail: String,
+    /// When.
+    pub at: Moment,
+}
+
+/// Whether a property holds; if not, which it is and what was seen.
+pub(super) type Verdict = Result<(), (&'static str, String)>;
+
+/// Everything that is checked, and what the checks know.
+pub(super) struct Checks {
+    pods: ResourceId,
+    replica_sets: ResourceId,
+    deployments: ResourceId,
+    model: Model,
+    flights: Flights,
+    wanted: wanted::Wanted,
+    rolling: rolling::Rolling,
+    causes: causes::Causes,
+    /// Whether controllers may work on what is no longer so: a second one, or old lists.
+    views_may_differ: bool,
+}
+
+/// A request that leaves a controller.
+pub(super) struct Issued<'i, 'm> {
+    pub(super) device: usize,
+    pub(super) operation: &'i Operation,
+    pub(super) request: &'i Request,
+    /// The body, where it is a small document.
+    pub(super) document: &'i str,
+    /// What the controller knows.
+    pub(super) cache: &'i Cache<'m>,
+    pub(super) now: Moment,
+}
+
+/// What [`Checks::observe`] has found.
+pub(super) struct Found {
+    pub(super) verdict: Verdict,
+    /// What happened, for the trace.
+    pub(super) lines: Vec<String>,
+}
+
+/// Requests that are under way.
+#[derive(Debug, Default)]
+pub(super) struct Flights(Vec<Flight>);
+
+/// A request that is under way.
+#[derive(Clone, Debug)]
+pub(super) struct Flight {
+    device: usize,
+    ticket: Ticket,
+    pub(super) operation: Operation,
+    document: String,
+    /// The owner of the pod that is created or deleted.
+    owner: Option<Uid>,
+}
+
+impl Checks {
+    pub(super) fn new(server: &Server, plan: &Plan) -> Self {
+        let id = |plural: &str| {
+            let at = server.stored_kinds().iter().position(|kind| kind.plural == plural);
+            ResourceId(at.unwrap_or(0) as u16)
+        };
+        let confuses = |fault: Fault| {
+            matches!(
+                fault,
+                Fault::SecondController(_) | Fault::OldLists(_) | Fault::WrongClock { .. }
+            )
+        };
+        Self {
+            pods: id("pods"),
+            replica_sets: id("replicasets"),
+            deployments: id("deployments"),
+            model: Model::default(),
+            flights: Flights::default(),
+            wanted: wanted::Wanted::default(),
+            rolling: rolling::Rolling::default(),
+            causes: causes::Causes::default(),
+            views_may_differ: plan.faults.iter().any(|fault| confuses(fault.what)),
+        }
+    }
+
+    /// What is stored of a resource that the checks know.
+    pub(super) fn resource<'s>(&self, server: &'s Server, plural: &str) -> &'s Resource {
+        server.store().resource(match plural {
+            "pods" => self.pods,
+            "replicasets" => self.replica_sets,
+            _ => self.deployments,
+        })
+    }
+
+    /// The cluster as it is.
+    pub(super) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// A controller has booted: it knows nothing, and nothing of it is under way.
+    pub(super) fn booted(&mut self, device: usize) {
+        self.died(device);
+    }
+
+    /// A controller has died.
+    pub(super) fn died(&mut self, device: usize) {
+        self.flights.0.retain(|flight| flight.device != device);
+        self.wanted.forget(device);
+        self.rolling.forget(device);
+        self.causes.excuse(device);
+    }
+
+    /// A request leaves a controller.
+    pub(super) fn issued(
+        &mut self,
+        device: &Device<'_>,
+        operation: &Operation,
+        request: &Request,
+        document: &str,
+        now: Moment,
+    ) -> Verdict {
+        let number = device.number;
+        let cache = device.manager.cache();
+        let issued = Issued { device: number, operation, request, document, cache, now };
+        self.wanted.note(&issued);
+        self.rolling.note(&issued);
+        // It is there already if the server asked for it to be sent again.
+        self.flights.remove(number, request.ticket);
+        let verdict = workers::check(&self.flights, &issued)
+            .and_then(|()| creations::check(&self.wanted, &self.flights, &issued))
+            .and_then(|()| deletions::check(&self.wanted, &self.flights, &issued))
+            .and_then(|()| self.rolling.check(&issued))
+            .and_then(|()| recreate::check(&self.rolling, &issued));
+        self.flights.0.push(Flight {
+            device: number,
+            ticket: request.ticket,
+            operation: operation.clone(),
+            document: document.to_owned(),
+            owner: issued.owner(),
+        });
+        verdict
+    }
+
+    /// A request of a controller has ended.
+    pub(super) fn ended(
+        &mut self,
+        device: &Device<'_>,
+        request: &Request,
+        end: Result<(), Failure>,
+    ) {
+        self.flights.remove(device.number, request.ticket);
+        if end.is_err() {
+            self.causes.excuse(device.number);
+        }
+    }
+
+    /// The server has carried out a write of a controller.
+    pub(super) fn wrote(&mut self, device: usize, http: &HttpRequest, changed: bool) -> Verdict {
+        if self.views_may_differ {
+            return Ok(());
+        }
+        self.causes.wrote(device, http, changed)
+    }
+
+    /// Objects have changed.
+    pub(super) fn observe(
+        &mut self,
+        server: &Server,
+        actor: Actor,
+        since: u64,
+        now: Moment,
+    ) -> Found {
+        let mut found = Found { verdict: Ok(()), lines: Vec::new() };
+        for (id, plural) in [
+            (self.deployments, "deployments"),
+            (self.replica_sets, "replicasets"),
+            (self.pods, "pods"),
+        ] {
+            let changes = server.store().resource(id).changes_after(since);
+            for change in changes.into_iter().flatten() {
+                let how = match change.kind {
+                    ChangeKind::Added => "appears",
+                    ChangeKind::Modified => "changes",
+                    ChangeKind::Deleted => "is gone",
+                };
+                let entry = &change.entry;
+                let seen = self.model.apply(plural, change, now);
+                let told = seen.told();
+                found.lines.push(format!("{plural}/{} {how} @{}{told}", entry.key, entry.revision));
+                if found.verdict.is_ok() {
+                    found.verdict = self.judge(actor, &seen);
+                }
+            }
+        }
+        found
+    }
+
+    fn judge(&self, actor: Actor, change: &Change) -> Verdict {
+        if !matches!(actor, Actor::Controller(_)) {
+            return Ok(());
+        }
+        statuses::check(change)?;
+        ownership::check(&self.model, change)?;
+        if !self.views_may_differ {
+            templates::check(&self.model, change)?;
+            revisions::check(&self.model, change)?;
+        }
+        Ok(())
+    }
+}
+
+impl Issued<'_, '_> {
+    /// The pods of a ReplicaSet that count, as the controller knows them.
+    fn claimed(&self, set: Slot) -> impl Iterator<Item = (Slot, &Entry<Pod>)> {
+        let cache = self.cache;
+        let rs = cache.replica_sets.get(set);
+        let is_claimed = move |pod: &Entry<Pod>| {
+            let labels = pod.record.labels;
+            let selects = rs.is_some_and(|rs| rs.record.selector.matches(cache.texts, labels));
+            pod.record.is_active() && selects
+        };
+        cache.pods_of(set).filter(move |(_, pod)| is_claimed(pod))
+    }
+
+    /// The owner of the pod that is created or deleted.
+    fn owner(&self) -> Option<Uid> {
+        match &self.request.body {
+            Body::Splice(splice) => Some(splice.uid),
+            Body::Empty | Body::Document if self.operation.is(Verb::Delete, "pods") => {
+                let set = deletions::owner_of_pod(self)?;
+                self.cache.replica_sets.get(set).map(|set| set.uid())
+            }
+            Body::Empty | Body::Document => None,
+        }
+    }
+}
+
+impl Flights {
+    /// Those of one controller.
+    fn of(&self, device: usize) -> impl Iterator<Item = &Flight> {
+        self.0.iter().filter(move |flight| flight.device == device)
+    }
+
+    /// Those of one controller that do this to pods of that owner.
+    fn of_owner(&self, device: usize, verb: Verb, owner: Uid) -> impl Iterator<Item = &Flight> {
+        let is_it = move |flight: &&Flight| {
+            flight.owner == Some(owner) && flight.operation.is(verb, "pods")
+        };
+        self.of(device).filter(is_it)
+    }
+
+    fn remove(&mut self, device: usize, ticket: Ticket) {
+        self.0.retain(|flight| flight.device != device || flight.ticket != ticket);
+    }
+}

@@ -1,0 +1,24 @@
+//! At most one worker processes a key at a time: no object is patched twice at once.
+
+use super::super::operation::Verb;
+use super::{Flights, Issued, Verdict};
+
+pub(super) const PROPERTY: &str = "one worker per key";
+
+pub(super) fn check(flights: &Flights, issued: &Issued<'_, '_>) -> Verdict {
+    let operation = issued.operation;
+    if operation.verb != Verb::Patch || operation.resource == "events" {
+        return Ok(());
+    }
+    // Patches name the object by its uid: another one may have the same name.
+    let mut others = flights.of(issued.device).filter(|flight| flight.operation == *operation);
+    if others.any(|flight| uid(&flight.document) == uid(issued.document)) {
+        return Err((PROPERTY, "the object is being patched already".to_owned()));
+    }
+    Ok(())
+}
+
+fn uid(document: &str) -> Option<&str> {
+    let (_, rest) = document.split_once("\"uid\":\"")?;
+    rest.split('"').next()
+}

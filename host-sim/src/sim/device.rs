@@ -1,0 +1,172 @@
+//! One controller process: the real manager, and what a driver keeps for it.
+
+use bytes::Bytes;
+use picokube_core::backoff::{Backoff, Policy};
+use picokube_core::manager::{Manager, Request, Settings, Splice};
+use picokube_core::splice::Splicer;
+use picokube_core::store::Kind;
+use picokube_core::time::{Duration, Instant};
+use picokube_core::watch::RequestId;
+
+use crate::random::Random;
+use crate::server::watch::Watch;
+
+use super::clock::{DeviceClock, Moment};
+use super::link::Link;
+use super::memory::Memory;
+use super::world::Happening;
+
+/// Every kind that is watched.
+pub(super) const KINDS: [Kind; 3] = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod];
+
+/// How a driver's connection tries again after a failure.
+const BACKOFF: Policy = Policy {
+    base: Duration::from_millis(50),
+    cap: Duration::from_secs(5),
+    reset: Duration::from_secs(60),
+};
+
+/// A controller that runs.
+pub(super) struct Device<'m> {
+    /// Its place among the controllers.
+    pub(super) number: usize,
+    /// Tells this boot from all others, of this controller and of others.
+    pub(super) boot: u64,
+    pub(super) manager: Manager<'m>,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) streams: [Option<Stream>; 3],
+    /// The body that was made last, for the next request that wants the same.
+    pub(super) tank: Option<(Splice, Bytes)>,
+    pub(super) link: Link,
+    /// When it will be woken.
+    pub(super) wakes_at: Option<Moment>,
+    pub(super) frozen_until: Moment,
+    /// What has come while it was frozen.
+    pub(super) held: Vec<Happening>,
+    /// It dies as soon as nobody looks.
+    pub(super) dying: bool,
+    clock: DeviceClock,
+    random: Random,
+}
+
+/// What serves one request at a time.
+pub(super) struct Lane {
+    pub(super) work: Option<Work>,
+    pub(super) not_before: Moment,
+    backoff: Backoff,
+}
+
+/// A request that is being carried out.
+pub(super) struct Work {
+    /// Which exchange of it is under way.
+    pub(super) exchange: u64,
+    pub(super) request: Request,
+    /// The making of its body, while that goes on.
+    pub(super) splicing: Option<Box<Splicing>>,
+}
+
+/// A body in the making.
+pub(super) struct Splicing {
+    pub(super) splicer: Splicer,
+    pub(super) made: Vec<u8>,
+}
+
+/// The connection of a watched kind, both ends of it.
+pub(super) struct Stream {
+    /// Tells this connection from all others.
+    pub(super) number: u64,
+    pub(super) id: RequestId,
+    /// The server's end, while it is an open watch.
+    pub(super) watch: Option<Box<Watch>>,
+    /// Nothing overtakes what was sent before.
+    pub(super) last_delivery: Moment,
+    pub(super) stalled_until: Moment,
+    /// The next event is cut there, in percent.
+    pub(super) cut_at: Option<u8>,
+    /// When the server's end looks at it without a cause.
+    pub(super) looks_at: Option<Moment>,
+    /// The last events that were sent.
+    pub(super) recent: std::collections::VecDeque<Bytes>,
+}
+
+/// What a controller is started with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    pub(super) number: usize,
+    pub(super) boot: u64,
+    pub(super) at: Moment,
+    /// How fast its clock runs, in thousandths.
+    pub(super) clock_rate: u64,
+    pub(super) lanes: usize,
+    pub(super) delay_micros: (u64, u64),
+    pub(super) settings: Settings,
+    pub(super) seed: u64,
+}
+
+impl<'m> Device<'m> {
+    pub(super) fn new(start: &Start, memory: &'m mut Memory) -> Self {
+        let (parts, desk) = memory.parts();
+        let lane =
+            || Lane { work: None, not_before: Moment::default(), backoff: Backoff::new(BACKOFF) };
+        Self {
+            number: start.number,
+            boot: start.boot,
+            manager: Manager::new(parts, desk, start.settings),
+            lanes: (0..start.lanes).map(|_| lane()).collect(),
+            streams: [const { None }; 3],
+            tank: None,
+            link: Link::new(start.delay_micros),
+            wakes_at: None,
+            frozen_until: Moment::default(),
+            held: Vec::new(),
+            dying: false,
+            clock: DeviceClock::new(start.at, start.clock_rate),
+            random: Random::from_seed(start.seed ^ start.boot),
+        }
+    }
+
+    /// What its clock shows.
+    pub(super) fn local(&self, now: Moment) -> Instant {
+        self.clock.at(now)
+    }
+
+    /// When its clock shows that.
+    pub(super) fn when(&self, instant: Instant) -> Moment {
+        self.clock.when(instant)
+    }
+
+    pub(super) fn draw(&mut self) -> u32 {
+        self.random.next_u64() as u32
+    }
+
+    pub(super) fn stream_mut(&mut self, kind: Kind) -> &mut Option<Stream> {
+        &mut self.streams[index(kind)]
+    }
+
+    /// The lane whose work this exchange is.
+    pub(super) fn lane_of(&self, exchange: u64) -> Option<usize> {
+        let is_it = |lane: &Lane| lane.work.as_ref().is_some_and(|work| work.exchange == exchange);
+        self.lanes.iter().position(is_it)
+    }
+
+    /// The connection of a lane broke: it waits before it tries again.
+    pub(super) fn back_off(&mut self, lane: usize, now: Moment) {
+        let (local, random) = (self.local(now), self.draw());
+        let lane = &mut self.lanes[lane];
+        lane.not_before = now.plus_micros(lane.backoff.next(local, random).as_micros());
+    }
+
+    /// An exchange of a lane has worked.
+    pub(super) fn calm_down(&mut self, lane: usize) {
+        self.lanes[lane].backoff.reset();
+    }
+}
+
+/// The place of a kind among those watched.
+pub(super) fn index(kind: Kind) -> usize {
+    match kind {
+        Kind::Deployment => 0,
+        Kind::ReplicaSet => 1,
+        Kind::Pod => 2,
+    }
+}

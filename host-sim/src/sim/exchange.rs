@@ -1,0 +1,499 @@
+//! Requests and their answers: what a driver does, over a network that may fail.
+
+use std::fmt::Write;
+
+use bytes::Bytes;
+use http::Method;
+use picokube_core::manager::{Body, Failure, Method as Verb, Request};
+use picokube_core::splice::{SpliceError, Splicer};
+use picokube_core::time::Timestamp;
+
+use crate::random::Random;
+use crate::server::request::Request as HttpRequest;
+use crate::server::response::Response;
+
+use super::clock::Moment;
+use super::device::{Device, KINDS, Splicing, Work};
+use super::fault::Fault;
+use super::link::{GIVES_UP_AFTER_SECS, Way};
+use super::operation::Operation;
+use super::stream::Opening;
+use super::trace::Actor;
+use super::world::{Happening, World};
+
+/// What a head and what goes with it add to a body, about.
+const HEAD_BYTES: usize = 200;
+
+/// A request on its way to the server.
+pub(super) struct Message {
+    pub(super) device: usize,
+    pub(super) boot: u64,
+    pub(super) sent: Moment,
+    pub(super) http: HttpRequest,
+    pub(super) purpose: Purpose,
+    pub(super) fate: Option<Fault>,
+}
+
+/// What a request is for.
+pub(super) enum Purpose {
+    /// It is one of the manager's.
+    Request { exchange: u64 },
+    /// It reads the source of a body.
+    Source { exchange: u64 },
+    /// It lists or watches.
+    Stream(Opening),
+}
+
+/// An answer on its way to a controller, or the failure to get one.
+pub(super) struct Answer {
+    device: usize,
+    boot: u64,
+    exchange: u64,
+    is_source: bool,
+    result: Result<Reply, Failure>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) retry_after: Option<u32>,
+    pub(super) date: Timestamp,
+    pub(super) body: Bytes,
+    /// Where the connection broke, if it did.
+    cut: bool,
+}
+
+impl<'m> World<'m> {
+    /// Lets a controller do everything it wants to do now.
+    pub(super) fn pump(&mut self, number: usize) {
+        let Some(mut device) = self.devices[number].take() else { return };
+        if device.frozen_until > self.now {
+            self.devices[number] = Some(device);
+            return;
+        }
+        if !device.held.is_empty() {
+            let held = std::mem::take(&mut device.held);
+            self.devices[number] = Some(device);
+            return held.into_iter().for_each(|happening| self.happen(happening));
+        }
+        self.poll_streams(&mut device);
+        while !device.dying {
+            let now = self.now;
+            let is_free =
+                |lane: &super::device::Lane| lane.work.is_none() && lane.not_before <= now;
+            let Some(lane) = device.lanes.iter().position(is_free) else { break };
+            let (local, random) = (device.local(now), device.draw());
+            let Some(request) = device.manager.poll(local, random) else { break };
+            self.issue(&mut device, lane, request);
+        }
+        self.plan_wake(&mut device);
+        self.put_back(device);
+    }
+
+    /// A controller has done what it wanted, unless it has died of it.
+    fn put_back(&mut self, device: Device<'m>) {
+        let (number, dying) = (device.number, device.dying);
+        self.devices[number] = Some(device);
+        if dying {
+            self.kill(number);
+        }
+    }
+
+    fn plan_wake(&mut self, device: &mut Device<'m>) {
+        let now = self.now;
+        let watches = KINDS.map(|kind| device.when(device.manager.watch(kind).poll_at()));
+        // What is due but has not been done waits for a lane, which tells when it is free.
+        let due = device.manager.poll_at().map(|at| device.when(at));
+        let lanes = device.lanes.iter().filter(|lane| lane.work.is_none());
+        let rested = lanes.map(|lane| lane.not_before);
+        let next = watches.into_iter().chain(due).chain(rested).filter(|at| *at > now).min();
+        let Some(at) = next else { return };
+        if device.wakes_at.is_none_or(|planned| at < planned) {
+            device.wakes_at = Some(at);
+            let (device, boot) = (device.number, device.boot);
+            self.agenda.plan(at, Happening::Wake { device, boot });
+        }
+    }
+
+    /// A controller wants something sent.
+    fn issue(&mut self, device: &mut Device<'m>, lane: usize, request: Request) {
+        let operation = Operation::of(&request);
+        let mut document = String::new();
+        if matches!(request.body, Body::Document)
+            && device.manager.write_body(request.ticket, &mut document).is_err()
+        {
+            let local = device.local(self.now);
+            return device.manager.response_end(request.ticket, local, Err(Failure::NotSent));
+        }
+        self.counts.requests += 1;
+        let issued = self.checks.issued(device, &operation, &request, &document, self.now);
+        if let Err((property, detail)) = issued {
+            self.violate(property, format!("{operation:?}: {detail}"));
+        }
+        let splicing = match &request.body {
+            Body::Splice(splice) => {
+                let known = device.tank.as_ref().filter(|(made, _)| made.makes_the_same(splice));
+                if let Some((_, body)) = known {
+                    let body = body.clone();
+                    device.lanes[lane].work = Some(Work { exchange: 0, request, splicing: None });
+                    return self.send_request(device, lane, body);
+                }
+                let splicer = Splicer::new(splice);
+                Some(Box::new(Splicing { splicer, made: Vec::new() }))
+            }
+            Body::Empty | Body::Document => None,
+        };
+        let is_spliced = splicing.is_some();
+        device.lanes[lane].work = Some(Work { exchange: 0, request, splicing });
+        if is_spliced {
+            self.read_source(device, lane)
+        } else {
+            self.send_request(device, lane, Bytes::from(document))
+        }
+    }
+
+    fn send_request(&mut self, device: &mut Device<'m>, lane: usize, body: Bytes) {
+        let exchange = self.next_serial();
+        let Some(work) = &mut device.lanes[lane].work else { return };
+        work.exchange = exchange;
+        let method = match work.request.method {
+            Verb::Get => Method::GET,
+            Verb::Post => Method::POST,
+            Verb::Patch => Method::PATCH,
+            Verb::Delete => Method::DELETE,
+        };
+        let mut http = HttpRequest::new(method, &work.request.target);
+        if !body.is_empty() {
+            http = http.with_body(work.request.content_type.name(), body);
+        }
+        self.send(device, http, Purpose::Request { exchange })
+    }
+
+    /// Asks for the next source of a body, or sends the body if it is complete.
+    fn read_source(&mut self, device: &mut Device<'m>, lane: usize) {
+        let exchange = self.next_serial();
+        let Some(work) = &mut device.lanes[lane].work else { return };
+        let Some(splicing) = &mut work.splicing else { return };
+        if let Some(source) = splicing.splicer.source() {
+            let http = HttpRequest::new(Method::GET, source);
+            work.exchange = exchange;
+            return self.send(device, http, Purpose::Source { exchange });
+        }
+        match splicing.finish() {
+            Ok(body) => {
+                if let Body::Splice(splice) = &work.request.body {
+                    device.tank = Some((splice.clone(), body.clone()));
+                }
+                work.splicing = None;
+                self.send_request(device, lane, body);
+            }
+            Err(error) => self.end(device, lane, Err(spoilt(error))),
+        }
+    }
+
+    /// Hands a request to the network.
+    pub(super) fn send(&mut self, device: &mut Device<'m>, http: HttpRequest, purpose: Purpose) {
+        let fate = self.next_fate(device.number);
+        let (number, boot, sent) = (device.number, device.boot, self.now);
+        self.trace.note(
+            sent,
+            Actor::Controller(number),
+            format_args!("sends {} {}?{}", http.method, http.path, http.query),
+        );
+        if let Some(fault) = fate {
+            self.struck(fault);
+        }
+        if fate == Some(Fault::KillBeforeRequest) {
+            device.dying = true;
+            return;
+        }
+        let bytes = HEAD_BYTES + http.body.len();
+        let passage = device.link.pass(sent, bytes, Way::ToServer, &mut self.random);
+        let message = Box::new(Message { device: number, boot, sent, http, purpose, fate });
+        match passage {
+            Some(passage) if fate != Some(Fault::LoseRequest) => {
+                self.agenda.plan(passage.ends, Happening::Arrive(message));
+            }
+            _ => self.give_up(*message),
+        }
+    }
+
+    /// Nothing comes back: the controller waits as long as it has patience.
+    fn give_up(&mut self, message: Message) {
+        let Message { device, boot, sent, purpose, .. } = message;
+        let at = sent.plus_secs(GIVES_UP_AFTER_SECS);
+        self.fail(device, boot, at, purpose, Failure::Ambiguous);
+    }
+
+    fn fail(&mut self, device: usize, boot: u64, at: Moment, purpose: Purpose, failure: Failure) {
+        let (exchange, is_source) = match purpose {
+            Purpose::Request { exchange } => (exchange, false),
+            Purpose::Source { exchange } => (exchange, true),
+            Purpose::Stream(opening) => {
+                return self.fail_opening(device, boot, at, opening, failure);
+            }
+        };
+        let answer = Answer { device, boot, exchange, is_source, result: Err(failure) };
+        self.agenda.plan(at, Happening::Answer(Box::new(answer)));
+    }
+
+    /// A request has reached the server.
+    pub(super) fn arrive(&mut self, mut message: Message) {
+        if self.healed_at.is_some_and(|healed_at| message.sent < healed_at) {
+            message.fate = None;
+        }
+        if self.server_down_until > self.now || self.is_stuck(&message) {
+            let Message { device, boot, purpose, .. } = message;
+            let at = self.now.plus_millis(1);
+            // On a connection that was open before, nobody knows how far it got.
+            let known = self.random.below(2) == 0;
+            let failure = if known { Failure::NotSent } else { Failure::Ambiguous };
+            return self.fail(device, boot, at, purpose, failure);
+        }
+        let Message { device, boot, sent, http, purpose, fate } = message;
+        if let Purpose::Stream(opening) = purpose {
+            return self.answer_stream(device, boot, sent, http, opening, fate);
+        }
+        let is_write = http.method != Method::GET;
+        let before = self.server.store().revision();
+        let response = match fate {
+            Some(Fault::Refuse(status)) => refusal(status, &mut self.random),
+            _ => self.server.handle(self.wall(), &http),
+        };
+        self.note(
+            Actor::Controller(device),
+            format_args!("is answered {}: {} {}", response.status, http.method, http.path),
+        );
+        if is_write && response.status < 300 {
+            let changed = self.server.store().revision() != before;
+            self.ending.wrote(self.now);
+            let checked = self.checks.wrote(device, &http, changed);
+            if let Err((property, detail)) = checked {
+                self.violate(property, detail);
+            }
+        }
+        self.observe(Actor::Controller(device));
+        if fate == Some(Fault::KillAfterRequest) {
+            return self.kill(device);
+        }
+        let reply = Reply::of(response, self.core_wall());
+        self.send_back(device, boot, sent, purpose, fate, reply);
+    }
+
+    /// Whether a request was under way when all trouble ended, and would be for a long time: its
+    /// connection is closed instead.
+    fn is_stuck(&self, message: &Message) -> bool {
+        self.healed_at
+            .is_some_and(|healed_at| message.sent < healed_at && self.now > healed_at.plus_secs(1))
+    }
+
+    fn send_back(
+        &mut self,
+        device: usize,
+        boot: u64,
+        sent: Moment,
+        purpose: Purpose,
+        fate: Option<Fault>,
+        mut reply: Reply,
+    ) {
+        let Some(running) = self.devices[device].as_mut().filter(|running| running.boot == boot)
+        else {
+            return;
+        };
+        let bytes = HEAD_BYTES + reply.body.len();
+        let passage = running.link.pass(self.now, bytes, Way::FromServer, &mut self.random);
+        let patience = sent.plus_secs(GIVES_UP_AFTER_SECS);
+        let lost = matches!(fate, Some(Fault::LoseAnswer | Fault::LateAnswer));
+        let passage = passage.filter(|passage| passage.begins <= patience && !lost);
+        let Some(passage) = passage else {
+            return self.fail(device, boot, patience, purpose, Failure::Ambiguous);
+        };
+        if let Some(Fault::CutAnswer(percent)) = fate {
+            reply.body.truncate(reply.body.len() * usize::from(percent) / 100);
+            reply.cut = true;
+        }
+        let (exchange, is_source) = match purpose {
+            Purpose::Request { exchange } => (exchange, false),
+            Purpose::Source { exchange } => (exchange, true),
+            Purpose::Stream(_) => return,
+        };
+        let answer = Answer { device, boot, exchange, is_source, result: Ok(reply) };
+        self.agenda.plan(passage.ends, Happening::Answer(Box::new(answer)));
+    }
+
+    /// An answer, or a failure, reaches a controller.
+    pub(super) fn deliver(&mut self, answer: Answer) {
+        let number = answer.device;
+        let Some(device) = self.devices[number].as_mut().filter(|it| it.boot == answer.boot) else {
+            return;
+        };
+        if device.frozen_until > self.now {
+            return device.held.push(Happening::Answer(Box::new(answer)));
+        }
+        let Some(mut device) = self.devices[number].take() else { return };
+        match device.lane_of(answer.exchange) {
+            Some(lane) if answer.is_source => {
+                self.deliver_source(&mut device, lane, answer.result);
+            }
+            Some(lane) => self.deliver_answer(&mut device, lane, answer.result),
+            None => {}
+        }
+        self.put_back(device);
+        self.pump(number);
+    }
+
+    fn deliver_answer(
+        &mut self,
+        device: &mut Device<'m>,
+        lane: usize,
+        result: Result<Reply, Failure>,
+    ) {
+        let Some(ticket) = device.lanes[lane].work.as_ref().map(|work| work.request.ticket) else {
+            return;
+        };
+        let end = result.and_then(|reply| {
+            let local = device.local(self.now);
+            device.manager.set_date(local, reply.date);
+            device.manager.response_head(ticket, local, reply.status, reply.retry_after);
+            for piece in pieces(&reply.body, &mut self.random) {
+                device.manager.response_body(ticket, piece);
+            }
+            if reply.cut { Err(Failure::Ambiguous) } else { Ok(()) }
+        });
+        self.end(device, lane, end);
+    }
+
+    fn deliver_source(
+        &mut self,
+        device: &mut Device<'m>,
+        lane: usize,
+        result: Result<Reply, Failure>,
+    ) {
+        let Some(splicing) =
+            device.lanes[lane].work.as_mut().and_then(|work| work.splicing.as_mut())
+        else {
+            return;
+        };
+        // Only a source was asked for: whatever happened to that, nothing was written.
+        let read = result.map_err(|_| Failure::NotSent).and_then(|reply| match reply.status {
+            _ if reply.cut => Err(Failure::NotSent),
+            200 => pieces(&reply.body, &mut self.random)
+                .try_for_each(|piece| splicing.push(piece))
+                .and_then(|()| splicing.splicer.end_of_source())
+                .map_err(spoilt),
+            status => Err(Failure::Source(status)),
+        });
+        match read {
+            Ok(()) => self.read_source(device, lane),
+            Err(failure) => self.end(device, lane, Err(failure)),
+        }
+    }
+
+    /// All connections of a controller are reset.
+    pub(super) fn reset(&mut self, device: &mut Device<'m>) {
+        for lane in 0..device.lanes.len() {
+            self.end(device, lane, Err(Failure::Ambiguous));
+            device.lanes[lane].not_before = self.now;
+        }
+        self.cut_streams(device);
+    }
+
+    /// A request has ended, one way or another.
+    fn end(&mut self, device: &mut Device<'m>, lane: usize, end: Result<(), Failure>) {
+        let Some(work) = device.lanes[lane].work.take() else { return };
+        if matches!(end, Err(Failure::NotSent | Failure::Ambiguous)) {
+            device.back_off(lane, self.now);
+        } else {
+            device.calm_down(lane);
+        }
+        if let Err(failure) = end {
+            self.trace.note(
+                self.now,
+                Actor::Controller(device.number),
+                format_args!("fails: {failure}: {}", work.request.target),
+            );
+        }
+        let local = device.local(self.now);
+        device.manager.response_end(work.request.ticket, local, end);
+        self.checks.ended(device, &work.request, end);
+    }
+
+    /// The server's `Date`: its wall clock, in whole seconds.
+    pub(super) fn core_wall(&self) -> Timestamp {
+        Timestamp::from_secs(self.wall().unix_millis().div_euclid(1000))
+    }
+}
+
+impl Splicing {
+    fn push(&mut self, mut source: &[u8]) -> Result<(), SpliceError> {
+        let mut window = [0; 512];
+        while !source.is_empty() {
+            let len = self.splicer.push(&mut source, &mut window)?;
+            self.made.extend_from_slice(&window[..len]);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<Bytes, SpliceError> {
+        let mut window = [0; 512];
+        while let Some(len) = self.splicer.finish(&mut window)? {
+            self.made.extend_from_slice(&window[..len]);
+        }
+        Ok(Bytes::from(std::mem::take(&mut self.made)))
+    }
+}
+
+impl Reply {
+    pub(super) fn of(response: Response, date: Timestamp) -> Self {
+        let retry_after = response.headers.iter().find(|(name, _)| *name == "retry-after");
+        let retry_after = retry_after.and_then(|(_, value)| value.parse().ok());
+        let status = response.status;
+        Self { status, retry_after, date, body: response.into_bytes(), cut: false }
+    }
+}
+
+fn spoilt(error: SpliceError) -> Failure {
+    match error {
+        SpliceError::Changed => Failure::SourceChanged,
+        SpliceError::Malformed | SpliceError::TooLarge => Failure::NotSent,
+    }
+}
+
+/// What a server in trouble answers without having done anything.
+pub(super) fn refusal(code: u16, random: &mut Random) -> Response {
+    let message = "simulated";
+    let mut body = String::new();
+    let reason = match code {
+        403 => "Forbidden",
+        409 => "Conflict",
+        410 => "Expired",
+        422 => "Invalid",
+        429 => "TooManyRequests",
+        500 => "InternalError",
+        503 => "ServiceUnavailable",
+        _ => "Timeout",
+    };
+    // Writing to a String cannot fail.
+    let _ = write!(
+        body,
+        r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":"{message}","reason":"{reason}","code":{code}}}"#
+    );
+    let response = Response { status: code, ..Response::json(code, Bytes::from(body)) };
+    let says_when = code == 429 || code >= 500 && random.below(2) == 0;
+    match says_when {
+        true => response.with_header("retry-after", (1 + random.below(5)).to_string()),
+        false => response,
+    }
+}
+
+/// The body in one, two or three pieces, cut anywhere.
+pub(super) fn pieces<'b>(
+    body: &'b [u8],
+    random: &mut Random,
+) -> impl Iterator<Item = &'b [u8]> + use<'b> {
+    let mut cut = |rest: &'b [u8]| rest.split_at(random.below(rest.len() as u64 + 1) as usize);
+    let (first, rest) = cut(body);
+    let (second, third) = cut(rest);
+    [first, second, third].into_iter().filter(|piece| !piece.is_empty())
+}

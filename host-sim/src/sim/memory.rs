@@ -1,0 +1,50 @@
+//! The fixed memory of simulated controllers.
+
+use picokube_core::manager::{Desk, Workspace};
+use picokube_core::resources;
+use picokube_core::resources::Parts;
+
+/// Most connections for requests that a simulated controller may have.
+pub(super) const MOST_LANES: usize = 4;
+
+type Roomy = resources! { pods: 320, replica_sets: 96, deployments: 32 };
+type Tight = resources! { pods: 24, replica_sets: 12, deployments: 6 };
+type Work = Workspace<MOST_LANES, MOST_LANES, 5, 48>;
+
+/// How many objects a controller has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// For everything the workload makes.
+    Roomy,
+    /// For 24 pods, 12 ReplicaSets and 6 Deployments: it may get full.
+    Tight,
+}
+
+/// What one boot of a controller works in. Empty, as RAM after a reset.
+pub(super) struct Memory {
+    resources: Resources,
+    work: Box<Work>,
+}
+
+enum Resources {
+    Roomy(Box<Roomy>),
+    Tight(Box<Tight>),
+}
+
+impl Memory {
+    pub(super) fn new(room: Room) -> Self {
+        let resources = match room {
+            Room::Roomy => Resources::Roomy(Box::new(Roomy::new())),
+            Room::Tight => Resources::Tight(Box::new(Tight::new())),
+        };
+        Self { resources, work: Box::new(Work::new()) }
+    }
+
+    pub(super) fn parts(&mut self) -> (Parts<'_>, Desk<'_>) {
+        let parts = match &mut self.resources {
+            Resources::Roomy(memory) => memory.parts(),
+            Resources::Tight(memory) => memory.parts(),
+        };
+        (parts, self.work.desk())
+    }
+}

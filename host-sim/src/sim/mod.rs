@@ -1,0 +1,40 @@
+//! The deterministic simulation: break it a million times before anyone else does.
+//!
+//! The real controllers ([`picokube_core`]'s manager, exactly as shipped), the real API server's
+//! rules and store, simulated nodes, a network that loses and delays, clocks that are wrong: all
+//! in one thread, in virtual time, from one seed. The same [`Plan`] gives the same run, byte for
+//! byte; [`Outcome::trace`] has a hash that says so.
+//!
+//! Read [`Plan`] first (what users do and what breaks), then `world` (what follows from it), then
+//! `checks` (what must hold all the time) and `converge` (what must hold in the end).
+
+mod agenda;
+mod checks;
+mod clock;
+mod converge;
+mod device;
+mod exchange;
+mod fault;
+mod link;
+mod memory;
+mod operation;
+mod plan;
+mod shrink;
+mod stream;
+mod strike;
+mod trace;
+mod workload;
+mod world;
+
+#[cfg(test)]
+mod tests;
+
+pub use checks::Violation;
+pub use clock::Moment;
+pub use fault::Fault;
+pub use memory::Room;
+pub use plan::{Plan, Shape, Timed, When};
+pub use shrink::{Shrunk, shrink};
+pub use trace::{Actor, Line, Trace};
+pub use workload::Action;
+pub use world::{Counts, Outcome, run};
