@@ -1,6 +1,7 @@
 //! The command line.
 
 mod bench;
+mod check;
 mod demo;
 mod firmware;
 mod inside;
@@ -26,6 +27,7 @@ pub fn run() -> anyhow::Result<()> {
             Command::Up(options) => up::up(options).await,
             Command::Server(options) => up::server(options).await,
             Command::Run(options) => run::run(options).await,
+            Command::Check(options) => check::check(&options),
             Command::Bench { what: Bench::Server(options) } => bench::server(options).await,
             Command::Bench { what: Bench::Controllers(options) } => {
                 bench::controllers(options).await
@@ -63,6 +65,8 @@ enum Command {
     Server(ServeOptions),
     /// Run only the workload controllers, against any cluster
     Run(RunOptions),
+    /// Break the controllers in a simulation, over and over, and see whether they hold
+    Check(CheckOptions),
     /// Measure how fast this machine is
     Bench {
         #[command(subcommand)]
@@ -111,6 +115,43 @@ struct UpOptions {
     demo: bool,
     #[command(flatten)]
     controllers: ControllerOptions,
+}
+
+/// Options of `picokube check`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    picokube check --seeds 10000                  ten thousand clusters, each with its own faults\n  \
+    picokube check --seed 42 --trace              one of them, line by line\n  \
+    picokube check --seed 42 --picture 42.svg     the same as a picture\n  \
+    picokube check --seeds 20 --deployments 20    larger clusters\n\n\
+    The real controllers and the real API server's rules run in virtual time, in one thread, with\n\
+    a network, clocks and users that do their worst. The same seed is the same run, byte for byte.\n\
+    See docs/reliability.md.")]
+struct CheckOptions {
+    /// How many seeds to run
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    seeds: u64,
+    /// The first of them
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    from: u64,
+    /// Run this seed alone
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"])]
+    seed: Option<u64>,
+    /// Show everything that happens
+    #[arg(long, requires = "seed")]
+    trace: bool,
+    /// Draw what happens into an SVG file
+    #[arg(long, value_name = "FILE", requires = "seed")]
+    picture: Option<PathBuf>,
+    /// Deployments of each cluster [default: one to five]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=60))]
+    deployments: Option<u8>,
+    /// Threads [default: one per core]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    jobs: usize,
+    /// Do not look for the least that still fails
+    #[arg(long)]
+    no_shrink: bool,
 }
 
 /// Options of `picokube run`.

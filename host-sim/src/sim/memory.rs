@@ -8,6 +8,7 @@ use picokube_core::resources::Parts;
 pub(super) const MOST_LANES: usize = 4;
 
 type Roomy = resources! { pods: 320, replica_sets: 96, deployments: 32 };
+type Wide = resources! { pods: 1024, replica_sets: 768, deployments: 64 };
 type Tight = resources! { pods: 24, replica_sets: 12, deployments: 6 };
 type Work = Workspace<MOST_LANES, MOST_LANES, 5, 48>;
 
@@ -16,6 +17,8 @@ type Work = Workspace<MOST_LANES, MOST_LANES, 5, 48>;
 pub enum Room {
     /// For everything the workload makes.
     Roomy,
+    /// For clusters of any size that can be asked for.
+    Wide,
     /// For 24 pods, 12 ReplicaSets and 6 Deployments: it may get full.
     Tight,
 }
@@ -28,6 +31,7 @@ pub(super) struct Memory {
 
 enum Resources {
     Roomy(Box<Roomy>),
+    Wide(Box<Wide>),
     Tight(Box<Tight>),
 }
 
@@ -35,6 +39,7 @@ impl Memory {
     pub(super) fn new(room: Room) -> Self {
         let resources = match room {
             Room::Roomy => Resources::Roomy(Box::new(Roomy::new())),
+            Room::Wide => Resources::Wide(Box::new(Wide::new())),
             Room::Tight => Resources::Tight(Box::new(Tight::new())),
         };
         Self { resources, work: Box::new(Work::new()) }
@@ -43,6 +48,7 @@ impl Memory {
     pub(super) fn parts(&mut self) -> (Parts<'_>, Desk<'_>) {
         let parts = match &mut self.resources {
             Resources::Roomy(memory) => memory.parts(),
+            Resources::Wide(memory) => memory.parts(),
             Resources::Tight(memory) => memory.parts(),
         };
         (parts, self.work.desk())

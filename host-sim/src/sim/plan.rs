@@ -74,9 +74,22 @@ pub struct Shape {
 impl Plan {
     /// The plan of a seed.
     pub fn from_seed(seed: u64) -> Self {
+        Self::draw(seed, None)
+    }
+
+    /// The plan of a seed for a cluster of that size.
+    pub fn of_deployments(seed: u64, deployments: usize) -> Self {
+        Self::draw(seed, Some(deployments))
+    }
+
+    fn draw(seed: u64, deployments: Option<usize>) -> Self {
         // The plan and the run draw from different sequences.
         let mut random = Random::from_seed(seed ^ 0x005e_ed0f_91a2);
-        let shape = Shape::draw(&mut random);
+        let mut shape = Shape::draw(&mut random);
+        if let Some(deployments) = deployments {
+            shape.deployments = deployments;
+            shape.room = Room::Wide;
+        }
         let horizon = shape.horizon.as_micros();
         let moment = |random: &mut Random| {
             // Users begin when the controllers have had a chance to start, or before that.
@@ -134,24 +147,6 @@ impl Shape {
             room: if random.below(8) == 0 { Room::Tight } else { Room::Roomy },
             horizon: Moment::from_secs(30 + random.below(270)),
             silence_secs: if random.below(16) == 0 { 600 } else { 90 },
-        }
-    }
-
-    /// The cluster of the speed goal: twenty Deployments, nothing breaks.
-    pub fn of_twenty() -> Self {
-        Self {
-            deployments: 20,
-            namespaces: 2,
-            nodes: 3,
-            lanes: 2,
-            rate: Some(Rate::KUBERNETES),
-            status_lag_millis: 0,
-            terminating_replicas: false,
-            delay_micros: (1_000, 1_000),
-            clock_rate: 1000,
-            room: Room::Roomy,
-            horizon: Moment::from_secs(3600),
-            silence_secs: 600,
         }
     }
 }
