@@ -129,7 +129,7 @@ fn pod_bytes(cached: usize, events: usize) {
     with_cache(cached, |cache| {
         let frames: Vec<String> = (0..64).map(|n| frame(scattered(n, cached))).collect();
         let mut decoder = Box::new(Decoder::<Pod>::new());
-        let mut feed = Feed { decoder: &mut decoder, cache, handler: &mut Ignore };
+        let mut feed = Feed { decoder: &mut decoder, cache, handler: &mut Ignore, namespaces: &[] };
         feed.begin(Shape::Watch);
         for event in 0..events {
             let bytes = frames[event % frames.len()].as_bytes();

@@ -5,7 +5,7 @@ use core::fmt::{self, Write};
 use crate::metrics::Exposition;
 use crate::store::Kind;
 
-use super::Manager;
+use super::{Controller, Manager};
 
 impl Manager<'_> {
     /// Writes all metrics in Prometheus' text format.
@@ -19,6 +19,16 @@ impl Manager<'_> {
             "Requests sent by the controllers, watches not included.",
             "verb",
             [("GET", get), ("POST", post), ("PATCH", patch), ("DELETE", delete)],
+        )?;
+        let runs = |controller| {
+            u64::from(self.has_started() && self.settings.controllers.contains(controller))
+        };
+        page.labelled(
+            "running_managed_controllers",
+            "gauge",
+            "Controllers that run.",
+            "manager=\"picokube\",name",
+            Controller::ALL.map(|controller| (controller.name(), runs(controller))),
         )?;
         let deployments = &self.parts.deployment_queue;
         let sets = &self.parts.replica_set_queue;

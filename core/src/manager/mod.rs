@@ -75,7 +75,11 @@ pub struct Manager<'a> {
 impl<'a> Manager<'a> {
     /// Controllers that have not begun.
     pub fn new(parts: Parts<'a>, desk: Desk<'a>, settings: Settings) -> Self {
-        let Settings { namespace, label_selector, resync, .. } = settings;
+        let Settings { namespaces, label_selector, resync, .. } = settings;
+        let namespace = match namespaces {
+            [only] => Some(*only),
+            _ => None,
+        };
         let watch =
             |resource| Watch::new(Resource { namespace, label_selector, ..resource }, resync);
         Self {
@@ -125,7 +129,7 @@ impl<'a> Manager<'a> {
         id: watch::RequestId,
         input: watch::Input<'_>,
     ) {
-        let Self { parts, desk, metrics, .. } = self;
+        let Self { parts, desk, metrics, settings: Settings { namespaces, .. }, .. } = self;
         let cache = &mut parts.cache;
         let handler = &mut Router {
             replica_set_queue: parts.replica_set_queue,
@@ -139,17 +143,17 @@ impl<'a> Manager<'a> {
         match kind {
             Kind::Pod => {
                 let decoder = &mut *desk.pod_feed;
-                let mut feed = Feed { decoder, cache, handler };
+                let mut feed = Feed { decoder, cache, handler, namespaces };
                 self.pod_watch.handle(now, random, id, input, &mut feed);
             }
             Kind::ReplicaSet => {
                 let decoder = &mut *desk.replica_set_feed;
-                let mut feed = Feed { decoder, cache, handler };
+                let mut feed = Feed { decoder, cache, handler, namespaces };
                 self.replica_set_watch.handle(now, random, id, input, &mut feed);
             }
             Kind::Deployment => {
                 let decoder = &mut *desk.deployment_feed;
-                let mut feed = Feed { decoder, cache, handler };
+                let mut feed = Feed { decoder, cache, handler, namespaces };
                 self.deployment_watch.handle(now, random, id, input, &mut feed);
             }
         }

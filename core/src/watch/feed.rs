@@ -61,6 +61,8 @@ pub struct Feed<'a, 'c, K: Cached> {
     pub cache: &'a mut Cache<'c>,
     /// Is told of changes.
     pub handler: &'a mut dyn Handler,
+    /// The only namespaces whose objects count; none are all.
+    pub namespaces: &'a [&'a str],
 }
 
 impl<K: Cached> Decoder<K> {
@@ -151,9 +153,12 @@ impl<K: Cached> Feed<'_, '_, K> {
         match event {
             None | Some(ListEvent::Status(_)) => {}
             Some(ListEvent::Item(object)) => {
-                apply(self.cache, self.handler, object);
+                if !is_elsewhere(self.namespaces, object.meta()) {
+                    apply(self.cache, self.handler, object);
+                }
                 seen(Seen::Listed(object.meta().resource_version));
             }
+            Some(ListEvent::Faulty(fault)) if is_elsewhere(self.namespaces, fault.meta) => {}
             Some(ListEvent::Faulty(fault)) => refuse::<K>(self.cache, self.handler, &fault),
             Some(ListEvent::End(_)) => *page_ended = true,
             Some(ListEvent::FaultyEnd(fault)) => {
@@ -164,22 +169,27 @@ impl<K: Cached> Feed<'_, '_, K> {
     }
 
     fn watch(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<usize, Malformed> {
-        let cache = &*self.cache;
-        // The echo of an own write, whose answer came first, is not read again.
+        let (cache, namespaces) = (&*self.cache, self.namespaces);
+        // The echo of an own write, whose answer came first, is not read again, and what is
+        // elsewhere is nobody's business here.
         let is_known = |change, meta: &Meta| {
             matches!(change, Some(wire::Change::Added | wire::Change::Modified))
-                && K::is_known(meta, cache)
+                && (is_elsewhere(namespaces, meta) || K::is_known(meta, cache))
         };
         let fed = self.decoder.decoder.feed_watch(bytes, &is_known);
         let (read, event) = fed.map_err(|_| Malformed)?;
         match event {
             None => {}
             Some(WatchEvent::Added(object)) => {
-                apply(self.cache, self.handler, object);
+                if !is_elsewhere(namespaces, object.meta()) {
+                    apply(self.cache, self.handler, object);
+                }
                 seen(Seen::Added(object.meta().resource_version));
             }
             Some(WatchEvent::Modified(object)) => {
-                apply(self.cache, self.handler, object);
+                if !is_elsewhere(namespaces, object.meta()) {
+                    apply(self.cache, self.handler, object);
+                }
                 seen(Seen::Changed(object.meta().resource_version));
             }
             Some(WatchEvent::Known(wire::Change::Added, meta)) => {
@@ -187,7 +197,9 @@ impl<K: Cached> Feed<'_, '_, K> {
             }
             Some(WatchEvent::Known(_, meta)) => seen(Seen::Changed(meta.resource_version)),
             Some(WatchEvent::Deleted(object)) => {
-                delete::<K>(self.cache, self.handler, object.meta());
+                if !is_elsewhere(namespaces, object.meta()) {
+                    delete::<K>(self.cache, self.handler, object.meta());
+                }
                 seen(Seen::Changed(object.meta().resource_version));
             }
             Some(WatchEvent::Bookmark { resource_version, .. }) => {
@@ -197,6 +209,7 @@ impl<K: Cached> Feed<'_, '_, K> {
             Some(WatchEvent::Unknown) => seen(Seen::Foreign),
             Some(WatchEvent::Faulty(change, fault)) => {
                 match change {
+                    _ if is_elsewhere(namespaces, fault.meta) => {}
                     wire::Change::Deleted => delete::<K>(self.cache, self.handler, fault.meta),
                     wire::Change::Added | wire::Change::Modified => {
                         refuse::<K>(self.cache, self.handler, &fault);
@@ -211,6 +224,12 @@ impl<K: Cached> Feed<'_, '_, K> {
         }
         Ok(read)
     }
+}
+
+/// An object without a namespace is at fault, which has to be told.
+fn is_elsewhere(namespaces: &[&str], meta: &Meta) -> bool {
+    let namespace = meta.namespace.as_str();
+    !namespaces.is_empty() && !namespace.is_empty() && !namespaces.contains(&namespace)
 }
 
 fn apply<K: Cached>(cache: &mut Cache<'_>, handler: &mut dyn Handler, object: &K) {

@@ -106,15 +106,17 @@ impl Machines {
         let (mut pods, mut replica_sets, mut deployments);
         let source: &mut dyn Source = match which {
             0 => {
-                pods = Feed { decoder: &mut self.pods, cache, handler };
+                pods = Feed { decoder: &mut self.pods, cache, handler, namespaces: &[] };
                 &mut pods
             }
             1 => {
-                replica_sets = Feed { decoder: &mut self.replica_sets, cache, handler };
+                replica_sets =
+                    Feed { decoder: &mut self.replica_sets, cache, handler, namespaces: &[] };
                 &mut replica_sets
             }
             _ => {
-                deployments = Feed { decoder: &mut self.deployments, cache, handler };
+                deployments =
+                    Feed { decoder: &mut self.deployments, cache, handler, namespaces: &[] };
                 &mut deployments
             }
         };

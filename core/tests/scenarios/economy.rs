@@ -10,7 +10,7 @@ use crate::user::deployment;
 #[test]
 fn a_rolling_update_of_ten_takes_at_most_70_writes() {
     for pace in [1, 3, 10, 30] {
-        let status_lag = Duration::from_millis(100);
+        let status_lag = Settings::STATUS_LAG;
         with_settings(Settings { rate: None, status_lag, ..Settings::DEFAULT }, |cluster| {
             cluster.create("deployments", deployment("web", 10));
             cluster.rollout();

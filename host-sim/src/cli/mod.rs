@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use picokube_core::manager::Settings;
 
 use crate::controllers::Capacity;
 
@@ -189,15 +190,19 @@ struct RunOptions {
     #[arg(long, value_name = "DIR")]
     #[arg(default_value = "/var/run/secrets/kubernetes.io/serviceaccount")]
     service_account_dir: PathBuf,
-    /// Look at this namespace only [default: all]
-    #[arg(long, value_name = "NAME")]
-    namespace: Option<String>,
+    /// Look at these namespaces only, given with commas between or one by one [default: all]; for
+    /// more than one, permission to list and watch the whole cluster is needed
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    namespace: Vec<String>,
     /// Look at objects with these labels only
     #[arg(long, value_name = "SELECTOR")]
     selector: Option<String>,
     #[command(flatten)]
     controllers: ControllerOptions,
 }
+
+/// Milliseconds that statuses may wait for each other.
+const STATUS_LAG: u32 = Settings::STATUS_LAG.as_millis() as u32;
 
 /// How the controllers run.
 #[derive(Debug, Args)]
@@ -217,7 +222,7 @@ struct ControllerOptions {
     kube_api_burst: u32,
     /// Milliseconds that statuses may wait for each other while a rollout goes on: fewer requests,
     /// the same end; 0 writes every one, as Kubernetes does
-    #[arg(long, default_value_t = 0, value_name = "MILLISECONDS")]
+    #[arg(long, default_value_t = STATUS_LAG, value_name = "MILLISECONDS")]
     status_lag: u32,
     /// Serve /metrics, /healthz, /livez and /readyz of the controllers here [default: nowhere; in
     /// `up`, /metrics of the API server has the metrics anyway]

@@ -20,15 +20,30 @@ pub(super) async fn run(options: RunOptions) -> Result<()> {
     let endpoint = endpoint(&options)?;
     let mut settings = settings(&options.controllers, DEFAULT_QPS)?;
     // The settings live as long as the process, as on a microcontroller.
-    settings.namespace = options.namespace.map(|name| &*name.leak());
+    settings.namespaces = namespaces(options.namespace)?;
     settings.label_selector = options.selector.map(|selector| &*selector.leak());
-    endpoint.check(settings.namespace).await?;
+    let namespace = match settings.namespaces {
+        [only] => Some(*only),
+        _ => None,
+    };
+    endpoint.check(namespace).await?;
     println!("controllers run against {}", endpoint.host);
     let capacity = options.controllers.capacity;
     let address = options.controllers.metrics_bind_address;
     let controllers = controllers::start(controllers::Options { endpoint, capacity, settings })?;
     serve(&controllers, address).await?;
     interrupted().await
+}
+
+/// The chosen namespaces, each once.
+fn namespaces(mut chosen: Vec<String>) -> Result<&'static [&'static str]> {
+    if chosen.iter().any(String::is_empty) {
+        bail!("--namespace: a name is empty");
+    }
+    chosen.sort();
+    chosen.dedup();
+    let names: Vec<&'static str> = chosen.into_iter().map(|name| &*name.leak()).collect();
+    Ok(names.leak())
 }
 
 /// Serves metrics and health, if that is wanted.
@@ -59,7 +74,8 @@ fn endpoint(options: &RunOptions) -> Result<Endpoint> {
         client: file(&options.client_certificate).zip(file(&options.client_key)),
         server_name: None,
     };
-    Endpoint::new(server, token.as_deref(), &credentials)
+    let endpoint = Endpoint::new(server, token.as_deref(), &credentials)?;
+    Ok(endpoint.with_token_file(options.token_file.clone()))
 }
 
 /// What the flags say, with `qps` where they do not say how fast.
@@ -109,14 +125,30 @@ mod tests {
     }
 
     #[test]
-    fn without_flags_it_is_as_in_kubernetes() {
+    fn without_flags_it_is_as_in_kubernetes_but_for_the_lag() {
         let settings = parsed(&[]).unwrap();
         assert_eq!(settings.rate, Some(Rate::KUBERNETES));
         assert!(!settings.terminating_replicas);
         assert_eq!(settings.controllers, Enabled::ALL);
-        assert_eq!(settings.status_lag, Duration::ZERO);
-        let patient = parsed(&["--status-lag", "100"]).unwrap();
-        assert_eq!(patient.status_lag, Duration::from_millis(100));
+        assert_eq!(settings.status_lag, Settings::STATUS_LAG);
+        let exact = parsed(&["--status-lag", "0"]).unwrap();
+        assert_eq!(exact.status_lag, Duration::ZERO);
+    }
+
+    #[test]
+    fn namespaces_are_given_one_by_one_or_together() {
+        #[derive(Parser)]
+        struct Run {
+            #[command(flatten)]
+            options: super::super::RunOptions,
+        }
+        let chosen = |flags: &[&str]| {
+            let run = Run::try_parse_from([&["run"], flags].concat()).unwrap();
+            namespaces(run.options.namespace).map_err(|error| error.to_string())
+        };
+        assert_eq!(chosen(&[]).unwrap(), [""; 0]);
+        assert_eq!(chosen(&["--namespace", "b,a", "--namespace", "b"]).unwrap(), ["a", "b"]);
+        assert_eq!(chosen(&["--namespace", "a,"]), Err("--namespace: a name is empty".to_owned()));
     }
 
     #[test]

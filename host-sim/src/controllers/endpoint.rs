@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -20,6 +20,8 @@ pub struct Endpoint {
     pub host: String,
     /// The whole `Authorization` header.
     pub authorization: Option<String>,
+    /// The file its token is from, which may change.
+    pub(super) token_file: Option<PathBuf>,
     /// The trust in its certificate, and the name that has to be in it.
     pub(super) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
 }
@@ -27,11 +29,12 @@ pub struct Endpoint {
 /// Without the token: this may end up in a log.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, host, authorization, tls } = self;
+        let Self { address, host, authorization, token_file, tls } = self;
         f.debug_struct("Endpoint")
             .field("address", address)
             .field("host", host)
             .field("authorization", &authorization.is_some())
+            .field("token_file", token_file)
             .field("tls", &tls.is_some())
             .finish()
     }
@@ -69,13 +72,21 @@ impl Endpoint {
             false => None,
         };
         let authorization = token.map(bearer).transpose()?;
-        Ok(Self { address, host: authority.to_owned(), authorization, tls })
+        let host = authority.to_owned();
+        Ok(Self { address, host, authorization, token_file: None, tls })
+    }
+
+    /// The same server, whose token is read from this file again and again.
+    pub fn with_token_file(self, token_file: Option<PathBuf>) -> Self {
+        Self { token_file, ..self }
     }
 
     /// The server that a kubeconfig file's current context leads to.
     pub fn from_kubeconfig(path: &Path, context: Option<&str>) -> Result<Self> {
-        let Kubeconfig { server, token, credentials } = Kubeconfig::read(path, context)?;
-        Self::new(&server, token.as_deref(), &credentials)
+        let Kubeconfig { server, token, token_file, credentials } =
+            Kubeconfig::read(path, context)?;
+        let endpoint = Self::new(&server, token.as_deref(), &credentials)?;
+        Ok(endpoint.with_token_file(token_file))
     }
 
     /// The server of the cluster in which this process is a pod, by the variables of its
@@ -93,11 +104,13 @@ impl Endpoint {
         let port = variable("KUBERNETES_SERVICE_PORT")?;
         let host = if host.contains(':') { format!("[{host}]") } else { host };
         let folder = service_account;
-        let token = read(&folder.join("token"))
+        let token_file = folder.join("token");
+        let token = read(&token_file)
             .context("the pod has no service account: see automountServiceAccountToken")?;
         let authority = Material::File(folder.join("ca.crt"));
         let credentials = Credentials { authority: Some(authority), ..Credentials::default() };
-        Self::new(&format!("https://{host}:{port}"), Some(&token), &credentials)
+        let endpoint = Self::new(&format!("https://{host}:{port}"), Some(&token), &credentials)?;
+        Ok(endpoint.with_token_file(Some(token_file)))
     }
 }
 
@@ -141,7 +154,8 @@ impl Credentials {
     }
 }
 
-fn bearer(token: &str) -> Result<String> {
+/// The header for a token.
+pub(super) fn bearer(token: &str) -> Result<String> {
     let token = token.trim();
     ensure!(!token.is_empty(), "the token is empty");
     let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
@@ -229,6 +243,7 @@ mod tests {
         };
         let endpoint = Endpoint::in_cluster(variable, folder.path()).unwrap();
         assert_eq!(endpoint.host, "[::1]:6443");
+        assert_eq!(endpoint.token_file, Some(folder.path().join("token")));
         assert_eq!(endpoint.authorization.as_deref(), Some("Bearer secret"));
     }
 }

@@ -15,6 +15,8 @@ use super::endpoint::{Credentials, read};
 pub(super) struct Kubeconfig {
     pub(super) server: String,
     pub(super) token: Option<String>,
+    /// The file the token is from.
+    pub(super) token_file: Option<PathBuf>,
     pub(super) credentials: Credentials,
 }
 
@@ -150,10 +152,11 @@ impl Document {
         };
         let certificate = material(user.client_certificate_data, user.client_certificate);
         let key = material(user.client_key_data, user.client_key);
-        let token = match (user.token, user.token_file) {
-            (Some(token), _) => Some(token),
-            (None, Some(file)) => Some(read(&folder.join(file))?),
-            (None, None) => None,
+        // As in client-go, the file comes first if it can be read.
+        let token_file = user.token_file.map(|file| folder.join(file));
+        let token = match (token_file.as_deref().map(read), user.token) {
+            (Some(Err(_)), Some(token)) | (None, Some(token)) => Some(token),
+            (read, _) => read.transpose()?,
         };
         let authority = material(cluster.certificate_authority_data, cluster.certificate_authority);
         let credentials = Credentials {
@@ -161,7 +164,7 @@ impl Document {
             client: certificate.zip(key),
             server_name: cluster.tls_server_name,
         };
-        Ok(Kubeconfig { server: cluster.server, token, credentials })
+        Ok(Kubeconfig { server: cluster.server, token, token_file, credentials })
     }
 }
 

@@ -3,6 +3,7 @@
 //! They are a client of the API like any other. [`start`] runs them on a thread of their own, over
 //! real HTTP connections to the server that an [`Endpoint`] names.
 
+mod attendance;
 mod capacity;
 mod endpoint;
 mod health;
@@ -30,6 +31,7 @@ pub use health::{Controllers, Health};
 pub use kubeconfig::Material;
 
 use crate::random::Random;
+use attendance::Attendance;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use network::{Network, Traffic};
@@ -88,6 +90,7 @@ struct Questions {
 async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, questions: Questions) {
     let traffic = Arc::new(Traffic::default());
     let network = Network::new(endpoint, Arc::clone(&traffic));
+    let attendance = Attendance::new(endpoint);
     let server = Server {
         address: endpoint.address,
         host: &endpoint.host,
@@ -106,7 +109,7 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
     let mut connections = memory.iter_mut().zip(1u32..).map(|(buffers, n)| {
         let patience =
             if n as usize <= KINDS.len() { Patience::WATCHES } else { Patience::REQUESTS };
-        Connection::new(&network, server, patience, buffers, seed ^ n)
+        Connection::new(&network, server, patience, buffers, seed ^ n).attended(&attendance)
     });
 
     // Each is polled only when it is woken itself: all of them share timers that cost something.
@@ -120,7 +123,10 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
         let mut lane = Lane { requests, sources, tanks: &tanks, page };
         tasks.push(Box::pin(async move { match runtime.serve(&mut lane).await {} }));
     }
-    tasks.push(Box::pin(answer(questions, runtime, settings, &traffic)));
+    if let Some(file) = &endpoint.token_file {
+        tasks.push(Box::pin(attendance.follow(file)));
+    }
+    tasks.push(Box::pin(answer(questions, runtime, settings, &traffic, &attendance)));
     // None of them ever ends.
     while tasks.next().await.is_some() {}
 }
@@ -131,12 +137,13 @@ async fn answer(
     runtime: &Runtime<'_>,
     settings: Settings,
     traffic: &Traffic,
+    attendance: &Attendance,
 ) {
     loop {
         // Who has asked may have gone.
         let _ = tokio::select! {
             Some(asked) = questions.metrics.recv() => {
-                asked.send(metrics(runtime, traffic)).map_err(|_| ())
+                asked.send(metrics(runtime, traffic, attendance)).map_err(|_| ())
             }
             Some(asked) = questions.health.recv() => {
                 asked.send(runtime.inspect(|manager| health(manager, settings))).map_err(|_| ())
@@ -146,10 +153,11 @@ async fn answer(
     }
 }
 
-fn metrics(runtime: &Runtime<'_>, traffic: &Traffic) -> String {
+fn metrics(runtime: &Runtime<'_>, traffic: &Traffic, attendance: &Attendance) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = runtime.inspect(|manager| manager.write_metrics(&mut text));
+    attendance.write_metrics(&mut text);
     for (name, help, value) in [
         ("picokube_connections_opened_total", "Connections to the server.", &traffic.connections),
         ("picokube_network_sent_bytes_total", "Bytes sent to the server.", &traffic.sent),

@@ -5,11 +5,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use embedded_io_async::{ErrorType, Read, Write};
 use embedded_nal_async::TcpConnect;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -17,6 +19,13 @@ use tokio_rustls::client::TlsStream;
 
 use super::Endpoint;
 use super::trouble::Trouble;
+
+/// A watch may be silent for long: a server or router that has gone is noticed within a minute,
+/// as on a board.
+const KEEP_ALIVE: TcpKeepalive = TcpKeepalive::new()
+    .with_time(Duration::from_secs(20))
+    .with_interval(Duration::from_secs(20))
+    .with_retries(2);
 
 /// Opens connections to one server. Says on standard error when that begins to fail, and when it
 /// works again.
@@ -53,6 +62,7 @@ impl Network {
         let tcp = TcpStream::connect(remote).await?;
         // The driver writes whole requests; waiting for more would only delay them.
         tcp.set_nodelay(true)?;
+        SockRef::from(&tcp).set_tcp_keepalive(&KEEP_ALIVE)?;
         let inner = match &self.tls {
             None => Inner::Plain(tcp),
             Some((connector, name)) => {

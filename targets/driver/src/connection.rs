@@ -31,6 +31,16 @@ pub struct Server<'a> {
     pub authorization: Option<&'a str>,
 }
 
+/// Who looks after connections while they are in use: on a board nobody, on a PC whoever reads
+/// tokens that change, and counts.
+pub trait Attendant<'a> {
+    /// The whole `Authorization` header of the next request; `None` is that of the [`Server`].
+    fn authorization(&self) -> Option<&'a str>;
+
+    /// A request was answered with this status code, or was not.
+    fn answered(&self, method: Method, answer: Result<u16, Error>);
+}
+
 /// How long to wait for what, and how eagerly to try again.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
@@ -139,6 +149,7 @@ pub struct Connection<'a, N: TcpConnect + 'a> {
     backoff: Backoff,
     not_before: Option<Instant>,
     random: Random,
+    attendant: Option<&'a dyn Attendant<'a>>,
 }
 
 impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
@@ -160,7 +171,13 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
             backoff: Backoff::new(patience.backoff),
             not_before: None,
             random: Random::new(seed),
+            attendant: None,
         }
+    }
+
+    /// The same connection, looked after.
+    pub fn attended(self, attendant: &'a dyn Attendant<'a>) -> Self {
+        Self { attendant: Some(attendant), ..self }
     }
 
     /// Sends `request` and hands the response to `receiver`, piece by piece.
@@ -187,22 +204,29 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
             match self.exchange_on(connection, request, &mut watched).await {
                 Err(Error::Truncated | Error::Reset)
                     if request.method == Method::GET && !watched.head_seen => {}
-                result => return self.settle(result),
+                result => return self.settle(request.method, watched.head_seen, result),
             }
         }
-        let fresh = match self.connect().await {
-            Ok(fresh) => fresh,
-            Err(error) => return self.settle(Err(error)),
+        let result = match self.connect().await {
+            Ok(fresh) => self.exchange_on(fresh, request, &mut watched).await,
+            Err(error) => Err(error),
         };
-        let result = self.exchange_on(fresh, request, &mut watched).await;
-        self.settle(result)
+        self.settle(request.method, watched.head_seen, result)
     }
 
-    /// Keeps the books of back-off.
-    fn settle(&mut self, result: Result<(), Error>) -> Result<(), Error> {
+    /// Keeps the books of back-off, and tells of what was not answered.
+    fn settle(
+        &mut self,
+        method: Method,
+        answered: bool,
+        result: Result<(), Error>,
+    ) -> Result<(), Error> {
         match result {
             Ok(()) => self.backoff.reset(),
-            Err(_) => {
+            Err(error) => {
+                if let (Some(attendant), false) = (self.attendant, answered) {
+                    attendant.answered(method, Err(error));
+                }
                 let now = Instant::now();
                 self.not_before = Some(now + next_delay(&mut self.backoff, now, &mut self.random));
             }
@@ -235,7 +259,9 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
         request: &Request<'_, impl RequestBody + Copy>,
         receiver: &mut impl Receiver,
     ) -> Result<(), Error> {
-        let headers = headers(&self.server, request)?;
+        let current = self.attendant.and_then(|attendant| attendant.authorization());
+        let authorization = current.or(self.server.authorization);
+        let headers = headers(authorization, request)?;
         let http_request = reqwless::request::Request::new(request.method, request.target)
             .host(self.server.host)
             .headers(&headers)
@@ -248,6 +274,9 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
             Ok(response) => response.map_err(Error::talking)?,
             Err(_) => return Err(Error::ResponseTimeout),
         };
+        if let Some(attendant) = self.attendant {
+            attendant.answered(request.method, Ok(response.status.0));
+        }
         let Headers { date, retry_after, close } = Headers::of(&response);
         let mut reusable = !close;
         if receiver.head(&Head { status: response.status.0, date, retry_after }).is_break() {
@@ -317,11 +346,11 @@ impl<R: Receiver> Receiver for Watched<'_, R> {
 type Header<'h> = (&'h str, &'h str);
 
 fn headers<'h, B>(
-    server: &Server<'h>,
+    authorization: Option<&'h str>,
     request: &Request<'h, B>,
 ) -> Result<Vec<Header<'h>, { MAX_HEADERS + 2 }>, Error> {
     let mut headers = Vec::new();
-    let authorization = server.authorization.map(|value| ("Authorization", value));
+    let authorization = authorization.map(|value| ("Authorization", value));
     let own = [Some(("Accept", "application/json")), authorization];
     for header in own.into_iter().flatten().chain(request.headers.iter().copied()) {
         headers.push(header).map_err(|_| Error::Malformed)?;

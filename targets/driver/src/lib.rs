@@ -29,7 +29,7 @@ pub mod sockets;
 pub mod status;
 mod window;
 
-pub use connection::{Buffers, Connection, Head, Patience, Receiver, Request, Server};
+pub use connection::{Attendant, Buffers, Connection, Head, Patience, Receiver, Request, Server};
 pub use error::Error;
 pub use follow::{Follower, MAX_TARGET, follow};
 pub use reqwless::request::Method;

@@ -13,7 +13,7 @@ mod watch;
 
 use core::cell::{Cell, RefCell};
 
-use embassy_futures::select::select;
+use embassy_futures::select::{Either, select};
 use embassy_time::{Instant, Timer};
 use picokube_core::manager::Manager;
 use picokube_core::time::{Instant as CoreInstant, Timestamp};
@@ -102,16 +102,16 @@ impl<'m> Runtime<'m> {
     }
 
     /// Waits until the manager may want something that it did not want when the bell had rung
-    /// `before` times.
-    async fn until_something_happens(&self, before: u32) {
-        let at = self.manager.borrow().poll_at();
-        match at.map(|at| Instant::from_micros(at.as_micros())) {
-            // A time that has passed is somebody else's business, who will ring when done.
-            Some(at) if at > Instant::now() => {
-                select(self.bell.wait(before), Timer::at(at)).await;
-            }
-            _ => self.bell.wait(before).await,
-        }
+    /// `before` times, which is the case at `at` at the latest.
+    fn until_something_happens(
+        &self,
+        before: u32,
+        at: Option<CoreInstant>,
+    ) -> impl Future<Output = Either<(), ()>> {
+        let at = at.map(|at| Instant::from_micros(at.as_micros()));
+        // A time that has passed is somebody else's business, who will ring when done.
+        let at = at.filter(|at| *at > Instant::now()).unwrap_or(Instant::MAX);
+        select(self.bell.wait(before), Timer::at(at))
     }
 
     /// Every answer of the server tells the time.

@@ -42,7 +42,7 @@ pub(crate) fn start(
 /// Neither this nor what follows is inlined: what they build on the way to static memory must not
 /// stay on the stack of the task that calls them.
 #[inline(never)]
-fn runtime(configuration: &Configuration<'static>, seed: u32) -> &'static Runtime<'static> {
+fn runtime(configuration: &'static Configuration<'static>, seed: u32) -> &'static Runtime<'static> {
     static STORES: ConstStaticCell<Stores> = ConstStaticCell::new(Stores::new());
     static WORKSPACE: ConstStaticCell<Workspace> = ConstStaticCell::new(Workspace::new());
     static RUNTIME: StaticCell<Runtime<'static>> = StaticCell::new();
@@ -119,9 +119,9 @@ async fn serve(
     match runtime.serve(&mut lane).await {}
 }
 
-fn settings(configuration: &Configuration<'static>) -> Settings {
+fn settings(configuration: &'static Configuration<'static>) -> Settings {
     Settings {
-        namespace: configuration.namespace,
+        namespaces: configuration.namespace.as_slice(),
         rate: configuration.rate.map(|rate| Rate { qps: rate.qps, burst: rate.burst }),
         terminating_replicas: configuration.terminating_replicas,
         status_lag: Duration::from_millis(u64::from(configuration.status_lag)),

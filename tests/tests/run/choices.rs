@@ -27,6 +27,31 @@ fn one_namespace_can_be_chosen() -> Result<()> {
 }
 
 #[test]
+fn several_namespaces_can_be_chosen() -> Result<()> {
+    let cluster = Picokube::with_nodes(1)?;
+    let labs = ["other", "first", "second"].map(|name| Lab::new(&cluster, name));
+    let [other, first, second] = labs;
+    let (other, first, second) = (other?, first?, second?);
+    for lab in [&other, &first] {
+        lab.create("deployments", &deployment("web"))?;
+    }
+    let options = ["--namespace", "first", "--namespace", "second"];
+    let _controllers = controllers(&cluster, &options)?;
+    wait_until_available(&first, "web")?;
+    // What comes later comes by watch.
+    for lab in [&other, &second] {
+        lab.create("deployments", &deployment("late"))?;
+    }
+    wait_until_available(&second, "late")?;
+    for name in ["web", "late"] {
+        let path = format!("deployments/{name}");
+        ensure!(is_untouched(&other.get(&path)?), "another namespace was touched");
+    }
+    assert_eq!(other.list("replicasets")?.len(), 0);
+    Ok(())
+}
+
+#[test]
 fn labels_can_be_chosen() -> Result<()> {
     let cluster = Picokube::with_nodes(1)?;
     let lab = Lab::new(&cluster, "labels")?;

@@ -2,6 +2,7 @@
 
 mod choices;
 mod complaints;
+mod economy;
 mod secured;
 mod survival;
 

@@ -36,7 +36,8 @@ impl Runtime<'_> {
             self.step();
             self.with(|manager, now, random| manager.poll_into(now, random, &mut place));
             let Some(request) = &place else {
-                self.until_something_happens(before).await;
+                let at = self.manager.borrow().poll_at();
+                self.until_something_happens(before, at).await;
                 continue;
             };
             // There may be more, for others.

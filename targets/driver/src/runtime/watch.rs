@@ -40,7 +40,9 @@ impl Runtime<'_> {
                     self.bell.ring();
                 }
                 Wanted::Close(_) => {}
-                Wanted::Nothing => self.until_something_happens(before).await,
+                Wanted::Nothing => {
+                    self.until_watch_is_due(kind, before).await;
+                }
             }
         }
     }
@@ -91,9 +93,17 @@ impl Runtime<'_> {
                 Wanted::Close(closed) if closed == id => return None,
                 Wanted::Close(_) => {}
                 Wanted::Send(other) => return Some(other),
-                Wanted::Nothing => self.until_something_happens(before).await,
+                Wanted::Nothing => {
+                    self.until_watch_is_due(kind, before).await;
+                }
             }
         }
+    }
+
+    /// A watch has times of its own: those of requests may have passed while all lanes are busy.
+    fn until_watch_is_due(&self, kind: Kind, before: u32) -> impl Future<Output = Either<(), ()>> {
+        let at = self.manager.borrow().watch(kind).poll_at();
+        self.until_something_happens(before, Some(at))
     }
 
     fn poll_watch(&self, kind: Kind, target: &mut Target) -> Wanted {
