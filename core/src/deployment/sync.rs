@@ -197,10 +197,16 @@ impl Worker {
         let now = context.now;
         self.key = None;
         self.phase = Phase::Idle;
-        let is_there = context.cache.deployments.get(key).is_some();
+        let found = context.cache.deployments.get(key).map(|d| d.uid());
+        let is_there = found.is_some();
         let queue = &mut *context.deployment_queue;
         match self.outcome {
             _ if !is_there => {}
+            // Another one has taken its name and its place: what was planned is void.
+            _ if found != Some(self.uid) => {
+                queue.forget(key);
+                queue.add(key);
+            }
             Outcome::Retry if queue.num_requeues(key) < RETRIES => {
                 queue.add_rate_limited(key, now);
             }

@@ -20,6 +20,8 @@ const LOOK_SECS: u64 = 2;
 #[derive(Debug, Default)]
 pub(super) struct Ending {
     healed_at: Option<Moment>,
+    /// When the controller had all its watches again: it may have been waiting to try.
+    reconnected_at: Option<Moment>,
     converged_at: Option<Moment>,
     last_write: Moment,
     over: bool,
@@ -31,6 +33,13 @@ impl Ending {
         self.healed_at = Some(now);
     }
 
+    /// The controller has all its watches.
+    pub(super) fn connected(&mut self, now: Moment) {
+        if self.healed_at.is_some() && self.reconnected_at.is_none() {
+            self.reconnected_at = Some(now);
+        }
+    }
+
     /// A controller has written something.
     pub(super) fn wrote(&mut self, now: Moment) {
         self.last_write = now;
@@ -40,9 +49,10 @@ impl Ending {
         self.over
     }
 
-    /// From the end of all trouble until everything was as desired.
+    /// From the end of all trouble until everything was as desired. A back-off of the watches that
+    /// was running then does not count.
     pub(super) fn converged_after(&self) -> Option<Moment> {
-        let micros = self.converged_at?.micros_since(self.healed_at?);
+        let micros = self.converged_at?.micros_since(self.reconnected_at.or(self.healed_at)?);
         Some(Moment::from_micros(micros))
     }
 }

@@ -7,6 +7,8 @@ use super::clock::Moment;
 /// After so long without an answer from the other side a connection is given up: keep-alive
 /// probes and retransmissions are not answered either.
 pub(super) const GIVES_UP_AFTER_SECS: u64 = 60;
+/// A local network: shortest delay, and how much longer it may be.
+const SOUND_DELAY_MICROS: (u64, u64) = (200, 800);
 /// A link at its worst: 1 kbit/s, 5 s away.
 const SLOW_DELAY_MICROS: u64 = 5_000_000;
 const SLOW_MICROS_PER_BYTE: u64 = 8_000;
@@ -78,6 +80,7 @@ impl Link {
 
     /// Everything is as it should be from `now` on.
     pub(super) fn heal(&mut self, now: Moment) {
+        self.delay_micros = SOUND_DELAY_MICROS;
         self.windows.clear();
         self.busy_until = [now; 2];
     }

@@ -137,7 +137,7 @@ impl Shape {
             namespaces: 1 + random.below(deployments.min(2) as u64) as usize,
             nodes: 1 + random.below(3) as usize,
             lanes: 1 + random.below(MOST_LANES as u64) as usize,
-            rate: [None, Some(Rate::KUBERNETES), Some(Rate { qps: 5, burst: 10 })]
+            rate: [None, Some(Rate::KUBERNETES), Some(Rate { qps: 50, burst: 100 })]
                 [random.below(3) as usize],
             status_lag_millis: [0, 0, 50, 500][random.below(4) as usize],
             terminating_replicas: random.below(4) == 0,

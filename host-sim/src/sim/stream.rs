@@ -367,6 +367,11 @@ impl<'m> World<'m> {
         if is_over {
             *device.stream_mut(kind) = None;
         }
+        let is_open =
+            |stream: &Option<Stream>| stream.as_ref().is_some_and(|it| it.watch.is_some());
+        if device.streams.iter().all(is_open) {
+            self.ending.connected(self.now);
+        }
         self.pump(number);
     }
 }

@@ -170,7 +170,8 @@ impl Checks {
             .and_then(|()| creations::check(&self.wanted, &self.flights, &issued))
             .and_then(|()| deletions::check(&self.wanted, &self.flights, &issued))
             .and_then(|()| self.rolling.check(&issued))
-            .and_then(|()| recreate::check(&self.rolling, &issued));
+            .and_then(|()| recreate::check(&self.rolling, &issued))
+            .and_then(|()| revisions::check(&issued));
         self.flights.0.push(Flight {
             device: number,
             ticket: request.ticket,
@@ -241,9 +242,9 @@ impl Checks {
         }
         statuses::check(change)?;
         ownership::check(&self.model, change)?;
+        revisions::check_history(change)?;
         if !self.views_may_differ {
             templates::check(&self.model, change)?;
-            revisions::check(&self.model, change)?;
         }
         Ok(())
     }

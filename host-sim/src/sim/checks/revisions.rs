@@ -1,34 +1,52 @@
-//! The revision that a ReplicaSet gets is above those of all its siblings.
+//! The revision that a ReplicaSet gets is above those of all its siblings that are known.
 
-use super::Verdict;
-use super::model::{Change, Facts, Model};
+use picokube_core::manager::{Body, Make};
+use picokube_core::store::Owner;
+use serde_json::Value;
+
+use super::super::operation::Verb;
+use super::model::Change;
+use super::{Issued, Verdict};
 
 pub(super) const PROPERTY: &str = "revisions grow";
 const REVISION: &str = "deployment.kubernetes.io/revision";
 const HISTORY: &str = "deployment.kubernetes.io/revision-history";
+const MOST_HISTORY: usize = 2000;
 
-pub(super) fn check(model: &Model, change: &Change) -> Verdict {
-    let Some(set) = change.after.as_ref().filter(|set| set.plural == "replicasets") else {
-        return Ok(());
+/// Looks at a request that gives a ReplicaSet its revision.
+pub(super) fn check(issued: &Issued<'_, '_>) -> Verdict {
+    let cache = issued.cache;
+    let operation = issued.operation;
+    let (deployment, own, revision) = match &issued.request.body {
+        Body::Splice(splice) if operation.is(Verb::Create, "replicasets") => {
+            let Make::ReplicaSet { revision, .. } = splice.make else { return Ok(()) };
+            (cache.deployments.find_uid(cache.texts, splice.uid), None, Some(revision))
+        }
+        _ if operation.is(Verb::Patch, "replicasets") => {
+            let set = cache.replica_sets.find(cache.texts, &operation.namespace, &operation.name);
+            let owner = set.map_or(Owner::None, |set| cache.owner_of_replica_set(set));
+            let document: Value = serde_json::from_str(issued.document).unwrap_or_default();
+            let revision = document["metadata"]["annotations"][REVISION].as_str();
+            (owner.slot(), set, revision.and_then(|revision| revision.parse().ok()))
+        }
+        _ => return Ok(()),
     };
-    let history = set.annotation(HISTORY).map_or(0, str::len);
-    if history > 2000 {
-        return Err((PROPERTY, format!("{}: a history of {history} characters", set.key)));
-    }
-    let new = revision(set);
-    let old = change.before.as_ref().and_then(revision);
-    let (Some(new), true, Some(owner)) = (new, new != old, &set.controller) else {
-        return Ok(());
-    };
-    let siblings = model.controlled_by(owner).filter(|sibling| sibling.uid != set.uid);
-    match siblings.filter_map(revision).max() {
-        Some(most) if new <= most => {
-            Err((PROPERTY, format!("{} gets {new}, another has {most}", set.key)))
+    let (Some(deployment), Some(revision)) = (deployment, revision) else { return Ok(()) };
+    let siblings = cache.replica_sets_of(deployment).filter(|(slot, _)| Some(*slot) != own);
+    let most = siblings.filter_map(|(_, set)| set.record.revision().value()).max();
+    match most {
+        Some(most) if revision <= most => {
+            Err((PROPERTY, format!("it gets {revision}, another has {most}")))
         }
         _ => Ok(()),
     }
 }
 
-fn revision(set: &Facts) -> Option<i64> {
-    set.annotation(REVISION)?.parse().ok()
+/// Looks at what has become of the history.
+pub(super) fn check_history(change: &Change) -> Verdict {
+    let history = change.after.as_ref().and_then(|set| set.annotation(HISTORY)).map_or(0, str::len);
+    if history > MOST_HISTORY {
+        return Err((PROPERTY, format!("a history of {history} characters")));
+    }
+    Ok(())
 }
