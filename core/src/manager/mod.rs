@@ -69,6 +69,8 @@ pub struct Manager<'a> {
     random: u32,
     /// Something waits for the rate limit until then.
     blocked_until: Option<Instant>,
+    /// One bit per kind whose watch could not reach the server of late.
+    lost: u8,
     metrics: Metrics,
 }
 
@@ -99,6 +101,7 @@ impl<'a> Manager<'a> {
             polled_at: Instant::ZERO,
             random: 0,
             blocked_until: None,
+            lost: 0,
             metrics: Metrics::ZERO,
         }
     }
@@ -129,6 +132,7 @@ impl<'a> Manager<'a> {
         id: watch::RequestId,
         input: watch::Input<'_>,
     ) {
+        let is_back = self.note_reach(kind, &input);
         let Self { parts, desk, metrics, settings: Settings { namespaces, .. }, .. } = self;
         let cache = &mut parts.cache;
         let handler = &mut Router {
@@ -157,6 +161,22 @@ impl<'a> Manager<'a> {
                 self.deployment_watch.handle(now, random, id, input, &mut feed);
             }
         }
+        if is_back {
+            self.resync(kind);
+        }
+    }
+
+    /// Whether the server could not be reached for a watch before, and now is. Keys may have been
+    /// given up meanwhile, or wait for long: all are looked at again.
+    fn note_reach(&mut self, kind: Kind, input: &watch::Input<'_>) -> bool {
+        let bit = 1 << kind as u8;
+        let was_lost = self.lost & bit != 0;
+        match input {
+            watch::Input::Refused | watch::Input::Unreachable => self.lost |= bit,
+            watch::Input::Head { status: 200, .. } => self.lost &= !bit,
+            _ => {}
+        }
+        was_lost && self.lost & bit == 0
     }
 
     /// The server's `Date`, from the head of any response, those of watches included.

@@ -24,7 +24,7 @@ pub(super) fn clippy(root: &Path) -> Result<String> {
 pub(super) fn clippy_bare_metal(root: &Path, package: &str) -> Result<String> {
     let mut cargo = embedded_cargo("clippy");
     cargo.current_dir(root).args(["--quiet", "--target", FIRMWARE_TARGET]);
-    cargo.args(["--package", package, "--profile", "firmware"]);
+    cargo.args(["--package", package, "--all-features", "--profile", "firmware"]);
     process::run(cargo.args(["--", "--deny", "warnings"]))?;
     Ok(format!("no warnings on this machine's target nor on {FIRMWARE_TARGET}"))
 }

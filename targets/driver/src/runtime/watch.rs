@@ -149,6 +149,7 @@ impl Receiver for Feed<'_, '_> {
         let is_trouble = status >= 400 && status != 410;
         self.runtime.trouble.set(is_trouble.then_some(Trouble::Refused(status)));
         self.runtime.feed(self.kind, self.id, Input::Head { status, retry_after });
+        self.runtime.bell.ring();
         ControlFlow::Continue(())
     }
 
