@@ -1,12 +1,11 @@
 //! Requests and their answers: what a driver does, over a network that may fail.
 
-use std::fmt::Write;
-
 use bytes::Bytes;
 use http::Method;
 use picokube_core::manager::{Body, Failure, Method as Verb, Request};
 use picokube_core::splice::{SpliceError, Splicer};
 use picokube_core::time::Timestamp;
+use serde_json::json;
 
 use crate::random::Random;
 use crate::server::request::Request as HttpRequest;
@@ -462,8 +461,6 @@ fn spoilt(error: SpliceError) -> Failure {
 
 /// What a server in trouble answers without having done anything.
 pub(super) fn refusal(code: u16, random: &mut Random) -> Response {
-    let message = "simulated";
-    let mut body = String::new();
     let reason = match code {
         403 => "Forbidden",
         409 => "Conflict",
@@ -474,12 +471,11 @@ pub(super) fn refusal(code: u16, random: &mut Random) -> Response {
         503 => "ServiceUnavailable",
         _ => "Timeout",
     };
-    // Writing to a String cannot fail.
-    let _ = write!(
-        body,
-        r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":"{message}","reason":"{reason}","code":{code}}}"#
-    );
-    let response = Response { status: code, ..Response::json(code, Bytes::from(body)) };
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "simulated", "reason": reason, "code": code,
+    });
+    let response = Response::value(code, &status);
     let says_when = code == 429 || code >= 500 && random.below(2) == 0;
     match says_when {
         true => response.with_header("retry-after", (1 + random.below(5)).to_string()),

@@ -18,10 +18,15 @@ pub(super) const AVAILABILITY: &str = "no fewer pods available than may be missi
 /// A plan that was made before the Deployment changed may still be carried out for so long.
 const CARRIED_OUT_WITHIN_SECS: u64 = 30;
 
-/// Since when controllers know the Deployments as they are.
+/// What is available may change while a plan is carried out: what it was so long ago still counts.
+const DECIDED_WITHIN_SECS: u64 = 5;
+
+/// Since when controllers know the Deployments as they are, and what they knew of late of the
+/// pods that are available.
 #[derive(Debug, Default)]
 pub(super) struct Rolling {
     known: BTreeMap<(usize, Uid), (i64, Moment)>,
+    available: BTreeMap<(usize, Uid), Vec<(Moment, i32)>>,
 }
 
 /// A change of a ReplicaSet's size that a controller asks for.
@@ -45,10 +50,20 @@ impl Rolling {
                 *entry = known;
             }
         }
+        for (_, rs) in issued.cache.replica_sets.iter() {
+            let available = rs.record.available_replicas;
+            let recent = self.available.entry((issued.device, rs.uid())).or_default();
+            match recent.last_mut() {
+                Some((at, last)) if *last == available => *at = issued.now,
+                _ => recent.push((issued.now, available)),
+            }
+            recent.retain(|(at, _)| issued.now.micros_since(*at) < DECIDED_WITHIN_SECS * 1_000_000);
+        }
     }
 
     pub(super) fn forget(&mut self, device: usize) {
         self.known.retain(|(of, _), _| *of != device);
+        self.available.retain(|(of, _), _| *of != device);
     }
 
     /// The scaling that a request is, if its plan was made for the Deployment as it is.
@@ -87,12 +102,14 @@ impl Rolling {
                 return Err((SURGE, detail));
             }
         } else if scaling.to < from {
-            let before: i32 = sets().map(|(_, rs)| rs.record.available_replicas).sum();
-            let own = scaling.rs.record.available_replicas;
-            let after = before - own + own.min(scaling.to);
+            let all: i32 = sets().map(|(_, rs)| rs.record.available_replicas).sum();
+            let others = all - scaling.rs.record.available_replicas;
             let least = d.replicas - missing;
-            if after < before.min(least) {
-                let detail = format!("{before} available, {after} left, {least} needed");
+            let key = (issued.device, scaling.rs.uid());
+            let mut known = self.available.get(&key).into_iter().flatten().map(|(_, it)| *it);
+            let holds = |own: i32| others + own.min(scaling.to) >= (others + own).min(least);
+            if !known.any(holds) {
+                let detail = format!("{all} available, {} wanted, {least} needed", scaling.to);
                 return Err((AVAILABILITY, detail));
             }
         }
