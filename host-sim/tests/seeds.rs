@@ -1,0 +1,53 @@
+//! The simulation holds: seeds that once failed, and many others.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use picokube::sim::{Plan, run};
+
+/// How many seeds are run each time. `picokube check` runs more.
+const SEEDS: u64 = 2_000;
+
+/// Seeds beyond those that have shown a bug, and what it was.
+const ONCE_FAILED: [(u64, &str); 3] = [
+    (2079, "a Deployment that took another one's name was never looked at"),
+    (3348, "an old ReplicaSet was scaled by a status that had changed meanwhile"),
+    (1336, "ReplicaSets that are adopted late leave one that recreates where it is"),
+];
+
+#[test]
+fn no_seed_violates_a_property() {
+    let next = AtomicU64::new(0);
+    let failures = Mutex::new(Vec::new());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= SEEDS {
+                        return;
+                    }
+                    if let Some(failure) = failure(seed) {
+                        failures.lock().expect("nobody has panicked").push(failure);
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().expect("nobody has panicked");
+    assert!(failures.is_empty(), "{failures:#?}");
+}
+
+#[test]
+fn seeds_that_once_failed_hold() {
+    for (seed, bug) in ONCE_FAILED {
+        assert_eq!(failure(seed), None, "{bug}");
+    }
+}
+
+/// What is wrong with a seed, and how to look at it.
+fn failure(seed: u64) -> Option<String> {
+    let violation = run(&Plan::from_seed(seed), 0).violation?;
+    Some(format!("{violation:?}\nsee: picokube check --seed {seed} --trace"))
+}
