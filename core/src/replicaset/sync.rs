@@ -168,18 +168,17 @@ impl Worker {
     }
 
     /// Whether the rest of the creations is no longer wanted: pods have turned up that were not
-    /// known when that was decided, or fewer are wanted by now.
+    /// known when that was decided. That fewer are wanted by now does not count: Kubernetes
+    /// carries out what it has decided, and the recordings show it.
     fn has_enough(&self, context: &Context<'_, '_>, key: Slot) -> bool {
-        let wanted = self.goal.min(context.wanted(key));
         let there = context.claimed(key).count();
-        self.creations.to_come() > 0 && there + usize::from(self.open) >= wanted
+        self.creations.to_come() > 0 && there + usize::from(self.open) >= self.goal
     }
 
-    /// Whether the rest of the victims is to stay: pods have gone meanwhile, or more are wanted.
+    /// Whether the rest of the victims is to stay: pods have gone meanwhile.
     fn has_no_surplus(&self, context: &Context<'_, '_>, key: Slot) -> bool {
         let staying = context.claimed(key).filter(|pod| !context.cache.is_being_deleted(*pod));
-        let wanted = self.goal.max(context.wanted(key));
-        context.cache.next_victim(key).is_some() && staying.count() <= wanted
+        context.cache.next_victim(key).is_some() && staying.count() <= self.goal
     }
 
     fn count(&mut self, context: &Context<'_, '_>, key: Slot, rs: &ReplicaSet) {
@@ -261,12 +260,6 @@ impl Context<'_, '_> {
     fn owner_is_at_work(&self, key: Slot) -> bool {
         let owner = self.cache.owner_of_replica_set(key).slot();
         owner.is_some() && self.deployment_workers.iter().any(|worker| worker.is_at_work(owner))
-    }
-
-    /// How many pods a ReplicaSet wants.
-    fn wanted(&self, key: Slot) -> usize {
-        let wanted = self.cache.replica_sets.get(key).map_or(0, |rs| rs.record.replicas);
-        usize::try_from(wanted).unwrap_or(0)
     }
 
     /// The pods of a ReplicaSet that count.

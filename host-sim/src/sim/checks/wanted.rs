@@ -8,7 +8,7 @@ use super::super::clock::Moment;
 use super::Issued;
 
 /// A burst is decided at once and sent one by one: what was wanted so long ago still counts.
-const DECIDED_WITHIN_SECS: u64 = 30;
+const DECIDED_WITHIN_SECS: u64 = 150;
 
 /// `spec.replicas` of ReplicaSets over the last while, by controller and uid.
 #[derive(Debug, Default)]
