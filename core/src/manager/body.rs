@@ -102,11 +102,12 @@ impl Author<'_, '_> {
             .slot
             .and_then(|slot| self.cache.replica_sets.get(slot))
             .is_some_and(|rs| rs.record.terminating_replicas().is_some());
-        self.preconditions(job, out)?;
         write!(
             out,
-            "}},\"status\":{{\"replicas\":{},\"fullyLabeledReplicas\":{},\
-             \"readyReplicas\":{},\"availableReplicas\":{},\"observedGeneration\":{}",
+            "{{\"metadata\":{{\"uid\":\"{}\"}},\"status\":{{\"replicas\":{},\
+             \"fullyLabeledReplicas\":{},\"readyReplicas\":{},\"availableReplicas\":{},\
+             \"observedGeneration\":{}",
+            job.uid,
             count.replicas,
             count.fully_labeled,
             count.ready,

@@ -171,8 +171,8 @@ impl Worker {
     /// known when that was decided. That fewer are wanted by now does not count: Kubernetes
     /// carries out what it has decided, and the recordings show it.
     fn has_enough(&self, context: &Context<'_, '_>, key: Slot) -> bool {
-        let there = context.claimed(key).count();
-        self.creations.to_come() > 0 && there + usize::from(self.open) >= self.goal
+        // Those under way may be there already: the watch can be faster than the answer.
+        self.creations.to_come() > 0 && context.claimed(key).count() >= self.goal
     }
 
     /// Whether the rest of the victims is to stay: pods have gone meanwhile.

@@ -17,10 +17,11 @@ pub(super) fn check(wanted: &Wanted, flights: &Flights, issued: &Issued<'_, '_>)
     let Some(set) = cache.replica_sets.find_uid(cache.texts, splice.uid) else {
         return Err((PROPERTY, "the ReplicaSet is not in the cache".to_owned()));
     };
+    // Those under way may be there already: the watch can be faster than the answer.
     let there = issued.claimed(set).count();
     let under_way = flights.of_owner(issued.device, Verb::Create, splice.uid).count();
     let wanted = wanted.most(issued.device, splice.uid);
-    if there + under_way + 1 > wanted {
+    if there >= wanted || under_way >= wanted {
         let detail = format!("{there} there and {under_way} under way of {wanted} wanted");
         return Err((PROPERTY, detail));
     }

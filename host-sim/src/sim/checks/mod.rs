@@ -240,7 +240,7 @@ impl Checks {
         if !matches!(actor, Actor::Controller(_)) {
             return Ok(());
         }
-        statuses::check(change)?;
+        statuses::check(change, self.views_may_differ)?;
         ownership::check(&self.model, change)?;
         revisions::check_history(change)?;
         if !self.views_may_differ {
