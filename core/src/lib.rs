@@ -27,6 +27,7 @@ pub mod limits;
 pub mod link;
 pub mod manager;
 pub mod metrics;
+pub mod planted;
 pub mod queue;
 pub mod replicaset;
 pub mod resources;

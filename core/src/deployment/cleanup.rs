@@ -3,6 +3,7 @@
 use super::plan::{Plan, Step};
 use super::view::{SETS, Set, View};
 use crate::control::heap_sort;
+use crate::planted::{Bug, planted};
 use crate::wire::IntAnnotation;
 use core::cmp::Ordering;
 
@@ -11,7 +12,7 @@ use core::cmp::Ordering;
 pub(super) fn cleanup(view: &View, plan: &mut Plan) -> bool {
     let Some(limit) = view.deployment.revision_history_limit else { return true };
     let excess = view.old_count.saturating_sub(usize::try_from(limit).unwrap_or(0));
-    if excess == 0 {
+    if excess == 0 || planted(Bug::HistoryKept) {
         return true;
     }
     let mut order: heapless::Vec<u8, SETS> = heapless::Vec::new();

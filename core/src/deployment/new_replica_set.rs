@@ -1,6 +1,7 @@
 //! Finding, creating and keeping up to date the ReplicaSet of a Deployment's template.
 
 use crate::control::set_condition;
+use crate::planted::{Bug, planted};
 use crate::time::Timestamp;
 use crate::wire::{ConditionStatus, IntAnnotation};
 
@@ -83,7 +84,8 @@ fn publish_revision(view: &mut View, plan: &mut Plan, now: Timestamp, new: &Set)
 /// Plans the creation of the new ReplicaSet. Returns whether the sync goes on.
 pub(super) fn create(view: &mut View, plan: &mut Plan, now: Timestamp) -> bool {
     let replicas = view.new_size(0);
-    let revision = view.max_old_revision.saturating_add(1);
+    let step = if planted(Bug::RevisionReused) { 0 } else { 1 };
+    let revision = view.max_old_revision.saturating_add(step);
     if !plan.push(Step::Create { replicas, revision }) {
         return false;
     }

@@ -1,5 +1,6 @@
 //! The numbers that follow from a Deployment's strategy.
 
+use crate::planted::{Bug, planted};
 use crate::wire::{IntOrPercent, Strategy};
 
 use super::view::{Counts, Facts, View};
@@ -73,7 +74,8 @@ impl View {
         if !d.is_rolling() {
             return d.replicas;
         }
-        let room = d.max_replicas().saturating_sub(self.total_replicas());
+        let most = d.max_replicas().saturating_add(planted(Bug::SurgeOffByOne).into());
+        let room = most.saturating_sub(self.total_replicas());
         if room <= 0 {
             return current;
         }

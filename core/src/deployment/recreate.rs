@@ -1,5 +1,6 @@
 //! The Recreate strategy: no pod of the new template while one of an old template runs.
 
+use crate::planted::{Bug, planted};
 use crate::time::Timestamp;
 
 use super::decide::finish_rollout;
@@ -8,7 +9,7 @@ use super::view::{View, sum};
 use super::{new_replica_set, progress};
 
 pub(super) fn recreate(view: &mut View, plan: &mut Plan, now: Timestamp) {
-    if scale_down_old(view, plan) || old_pods_remain(view) {
+    if scale_down_old(view, plan) || (old_pods_remain(view) && !planted(Bug::RecreateImpatient)) {
         progress::sync_rollout_status(view, plan, now);
         return;
     }

@@ -1,5 +1,6 @@
 //! The RollingUpdate strategy.
 
+use crate::planted::{Bug, planted};
 use crate::time::Timestamp;
 
 use super::decide::finish_rollout;
@@ -87,7 +88,8 @@ fn scale_down_unhealthy(
 
 /// As many more as can go while enough stay available, oldest ReplicaSet first.
 fn scale_down_available(view: &mut View, plan: &mut Plan) -> i32 {
-    let budget = view.total_available().saturating_sub(view.deployment.min_available());
+    let spare = view.total_available().saturating_sub(view.deployment.min_available());
+    let budget = spare.saturating_add(planted(Bug::UnavailableOffByOne).into());
     let new = view.new;
     let mut down = 0;
     for (at, set) in view.sets.iter_mut().enumerate() {

@@ -6,6 +6,7 @@ use crate::control::{Candidate, Claim, Claimer, claim};
 use crate::event::Message;
 use crate::link::Slot;
 use crate::manager::Context;
+use crate::planted::{Bug, planted};
 use crate::store::{self, Entry, Kind, Record, ReplicaSet};
 use crate::time::Duration;
 use crate::wire::{IntAnnotation, Strategy};
@@ -154,7 +155,9 @@ impl Worker {
             .filter(|(_, claim)| matches!(claim, Claim::Adopt | Claim::Release))
             .min_by_key(|(slot, _)| *slot);
         match next {
-            Some((_, Claim::Adopt)) if !self.rechecked => Some(Want::Recheck),
+            Some((_, Claim::Adopt)) if !self.rechecked && !planted(Bug::AdoptsWithoutLook) => {
+                Some(Want::Recheck)
+            }
             Some((slot, Claim::Adopt)) => Some(Want::Adopt(slot)),
             Some((slot, _)) => Some(Want::Release(slot)),
             None => {
@@ -241,6 +244,7 @@ fn old_pod_runs(context: &Context<'_, '_>, key: Slot) -> bool {
     let Some(d) = cache.deployments.get(key) else { return false };
     let template = d.record.template();
     d.record.strategy == Strategy::Recreate
+        && !planted(Bug::RecreateImpatient)
         && d.record.rollback_to.get().value().is_none()
         && cache
             .replica_sets_of(key)

@@ -2,6 +2,7 @@
 
 use core::fmt::{self, Write};
 
+use crate::planted::{Bug, planted};
 use crate::text::Interner;
 use crate::time::{Duration, Instant, Timestamp};
 
@@ -139,6 +140,7 @@ impl Recorder {
             Some(current) if status == 404 && current.sending == Sending::Count => {
                 current.sending = Sending::Create;
             }
+            Some(_) if status >= 400 && planted(Bug::EventsForEver) => {}
             _ => self.end(texts),
         }
     }

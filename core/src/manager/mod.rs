@@ -35,6 +35,7 @@ pub use workspace::{Desk, Workspace};
 
 use crate::deployment;
 use crate::metrics::Metrics;
+use crate::planted::{Bug, planted};
 use crate::replicaset;
 use crate::resources::Parts;
 use crate::store::Kind;
@@ -194,7 +195,7 @@ impl<'a> Manager<'a> {
         self.wall.at(Instant::ZERO).is_some()
             && [&self.pod_watch, &self.replica_set_watch, &self.deployment_watch]
                 .into_iter()
-                .all(Watch::has_synced)
+                .all(|watch| watch.has_synced() || planted(Bug::ActsBeforeSync))
     }
 
     /// The state of the watch of a kind.

@@ -5,6 +5,7 @@ use crate::deployment::{
 };
 use crate::event::Message;
 use crate::link::Slot;
+use crate::planted::{Bug, planted};
 use crate::replicaset::{self, failure_reason, push_cut};
 use crate::text::Name;
 use crate::wire::{ConditionStatus, Meta, Reason, Status};
@@ -43,6 +44,7 @@ impl ReplyKind {
         let reason = status.map_or(Reason::Unknown, |status| status.reason);
         match code {
             200..=299 => Self::Done,
+            409 if planted(Bug::ConflictSwallowed) => Self::Done,
             _ if status.is_some_and(|status| status.namespace_terminating) => {
                 Self::NamespaceTerminating
             }

@@ -1,5 +1,6 @@
 //! A ReplicaSet's status, and when it is written.
 
+use crate::planted::{Bug, planted};
 use crate::store::{self, Condition};
 
 /// `ReplicaFailure`, when pods cannot be created.
@@ -72,5 +73,5 @@ impl FailureWrite {
 
 /// Whether a status has to be written.
 pub fn needs_write(stored: &Stored, count: &Count, failure: FailureWrite) -> bool {
-    *count != stored.count || failure != FailureWrite::Keep
+    *count != stored.count || failure != FailureWrite::Keep || planted(Bug::StatusAlwaysWritten)
 }

@@ -7,6 +7,8 @@ use crate::control::{
 use crate::event::Message;
 use crate::link::Slot;
 use crate::manager::Context;
+use crate::planted::Bug::{self, AdoptsUnselected, NeverReleases};
+use crate::planted::planted;
 use crate::store::{Entry, Kind, Pod, Record, ReplicaSet};
 use crate::time::Duration;
 
@@ -106,8 +108,9 @@ impl Worker {
         }
         let claimer = Claimer { deleting: rs.record.is_deleting() };
         let texts = &*context.cache.texts;
-        let verdict = |pod: &Entry<Pod>, owned| {
-            let matches = selector.matches(texts, pod.record.labels);
+        let verdict = |pod: &Entry<Pod>, owned: Option<bool>| {
+            let matches = selector.matches(texts, pod.record.labels)
+                || planted(if owned.is_none() { AdoptsUnselected } else { NeverReleases });
             claim(claimer, Candidate { owned, matches, deleting: pod.record.is_deleting() })
         };
         let owned = context.cache.pods_of(key).map(|(slot, pod)| (slot, pod, Some(true)));
@@ -119,7 +122,9 @@ impl Worker {
             .filter(|(_, claim)| matches!(claim, Claim::Adopt | Claim::Release))
             .min_by_key(|(slot, _)| *slot)?;
         match next {
-            (_, Claim::Adopt) if !self.rechecked => Some(Want::Recheck),
+            (_, Claim::Adopt) if !self.rechecked && !planted(Bug::AdoptsWithoutLook) => {
+                Some(Want::Recheck)
+            }
             (slot, Claim::Adopt) => Some(Want::Adopt(slot)),
             (slot, _) => Some(Want::Release(slot)),
         }
@@ -142,11 +147,16 @@ impl Worker {
         if rs.record.is_deleting() {
             return;
         }
-        if let Some(expiry) = context.expectations.expire_at(key, context.now) {
+        if let Some(expiry) = context.expectations.expire_at(key, context.now)
+            && !planted(Bug::NoExpectations)
+        {
             context.replica_set_queue.add_after(key, expiry.since(context.now), context.now);
             return;
         }
-        let claimed = usize::try_from(self.count.replicas).unwrap_or(0);
+        let mut claimed = usize::try_from(self.count.replicas).unwrap_or(0);
+        if planted(Bug::StaleDelete) {
+            claimed = claimed.max(usize::try_from(rs.record.status_replicas).unwrap_or(0));
+        }
         match manage(claimed, rs.record.replicas) {
             Manage::Nothing => {}
             Manage::Create(_) if rs.record.template_labels.is_empty() => {
@@ -178,12 +188,17 @@ impl Worker {
     /// Whether the rest of the victims is to stay: pods have gone meanwhile.
     fn has_no_surplus(&self, context: &Context<'_, '_>, key: Slot) -> bool {
         let staying = context.claimed(key).filter(|pod| !context.cache.is_being_deleted(*pod));
-        context.cache.next_victim(key).is_some() && staying.count() <= self.goal
+        context.cache.next_victim(key).is_some()
+            && staying.count() <= self.goal
+            && !planted(Bug::StaleDelete)
     }
 
     fn count(&mut self, context: &Context<'_, '_>, key: Slot, rs: &ReplicaSet) {
         let texts = &*context.cache.texts;
         let mut count = Count { observed_generation: rs.generation(), ..Count::default() };
+        if planted(Bug::GenerationNotObserved) {
+            count.observed_generation = rs.observed_generation();
+        }
         let mut terminating = 0;
         for (_, pod) in context.cache.pods_of(key) {
             let pod = &pod.record;
@@ -234,16 +249,22 @@ impl Worker {
         let queue = &mut *context.replica_set_queue;
         match (rs, self.outcome) {
             (None, _) => {}
+            (Some(_), Outcome::Retry | Outcome::RetryLater) if planted(Bug::RetryForgotten) => {
+                queue.forget(key);
+            }
             (Some(_), Outcome::Retry) => queue.add_rate_limited(key, now),
             (Some(_), Outcome::RetryLater) => queue.add_after(key, AMBIGUOUS, now),
             (Some((_, rs)), Outcome::Good) => {
                 queue.forget(key);
-                if rs.min_ready_seconds > 0 && self.count.ready != self.count.available {
+                let is_coming = self.count.ready != self.count.available
+                    && !planted(Bug::AvailabilityForgotten);
+                if rs.min_ready_seconds > 0 && is_coming {
                     let pods = context.cache.pods_of(key).map(|(_, pod)| &pod.record);
                     let fallback =
                         Duration::from_secs(u64::from(rs.min_ready_seconds.unsigned_abs()));
                     let wait = next_availability(pods, rs.min_ready_seconds, context.wall);
-                    queue.add_after(key, wait.unwrap_or(fallback), now);
+                    // It is longer only by a wrong clock, which may be put right any moment.
+                    queue.add_after(key, wait.unwrap_or(fallback).min(fallback), now);
                 }
             }
         }

@@ -4,6 +4,7 @@ use super::Text;
 use crate::json::{Place, Writer};
 use crate::limits;
 use crate::manager::{Make, Splice};
+use crate::planted::{Bug, planted};
 use crate::wire::Uid;
 
 impl Text {
@@ -64,6 +65,9 @@ impl Text {
 }
 
 fn owner_reference(writer: &mut Writer<'_>, kind: &str, name: &str, uid: Uid) {
+    if planted(Bug::OwnerAddedLater) {
+        return;
+    }
     writer.key("ownerReferences").array().object().key("apiVersion").string("apps/v1");
     writer.key("kind").string(kind).key("name").string(name).key("uid");
     writer.display(format_args!("{uid}")).key("controller").bool(true);

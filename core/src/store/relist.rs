@@ -8,6 +8,7 @@ use super::change::{Change, Owner};
 use super::table::flag;
 use super::{Cache, Entry, Record, Table};
 use crate::link::Slot;
+use crate::planted::{Bug, planted};
 use crate::wire::ResourceVersion;
 
 /// Where a sweep has come to.
@@ -61,6 +62,7 @@ impl Cache<'_> {
     /// last known state.
     pub fn sweep_next(&mut self, sweep: &mut Sweep) -> Option<Change> {
         let found = match sweep.kind {
+            _ if planted(Bug::GhostsStay) => None,
             Kind::Pod => unmarked(self.pods, sweep),
             Kind::ReplicaSet => unmarked(self.replica_sets, sweep),
             Kind::Deployment => unmarked(self.deployments, sweep),

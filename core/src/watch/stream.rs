@@ -1,5 +1,6 @@
 //! The watch half of the reflector.
 
+use crate::planted::{Bug, planted};
 use crate::time::{Duration, Instant};
 use crate::wire::ResourceVersion;
 
@@ -108,6 +109,10 @@ impl Watch {
             Seen::Error(status) => {
                 return Some(match Refusal::of(status.code, Some(status)) {
                     Refusal::TooMany => Ending::TooMany,
+                    Refusal::Expired if planted(Bug::ListSkipped) => {
+                        self.version = Some(ResourceVersion::ANY);
+                        Ending::TooMany
+                    }
                     _ => Ending::Error,
                 });
             }

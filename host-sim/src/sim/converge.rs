@@ -40,7 +40,7 @@ impl Ending {
         }
     }
 
-    /// A controller has written something.
+    /// A controller has written something, or has tried to.
     pub(super) fn wrote(&mut self, now: Moment) {
         self.last_write = now;
     }
@@ -172,6 +172,11 @@ impl Model {
             if sizes != wanted {
                 return wrong(format!("{}: {wanted} wanted, its sets want {sizes}", d.key));
             }
+            let old = self.controlled_by(&d.uid).filter(|set| !set.deleting).count();
+            let limit = d.object["spec"]["revisionHistoryLimit"].as_u64().unwrap_or(u64::MAX);
+            if old.saturating_sub(1) as u64 > limit {
+                return wrong(format!("{}: {old} sets, {limit} old ones allowed", d.key));
+            }
         }
         Ok(())
     }
@@ -184,6 +189,10 @@ impl Model {
             if there != wanted || ready as i64 != wanted {
                 let detail = format!("{}: {wanted} wanted, {there} there, {ready} ready", set.key);
                 return wrong(detail);
+            }
+            let generation = set.object["metadata"]["generation"].as_i64();
+            if generation != set.object["status"]["observedGeneration"].as_i64() {
+                return wrong(format!("{}: generation {generation:?} is not observed", set.key));
             }
             let told = ["replicas", "readyReplicas", "availableReplicas"].map(|f| set.status(f));
             if told != [wanted; 3] {

@@ -264,9 +264,12 @@ impl<'m> World<'m> {
             Actor::Controller(device),
             format_args!("is answered {}: {} {}", response.status, http.method, http.path),
         );
+        if is_write {
+            // Silence is to try nothing, either.
+            self.ending.wrote(self.now);
+        }
         if is_write && response.status < 300 {
             let changed = self.server.store().revision() != before;
-            self.ending.wrote(self.now);
             let checked = self.checks.wrote(device, &http, changed);
             if let Err((property, detail)) = checked {
                 self.violate(property, detail);
@@ -348,9 +351,16 @@ impl<'m> World<'m> {
         lane: usize,
         result: Result<Reply, Failure>,
     ) {
-        let Some(ticket) = device.lanes[lane].work.as_ref().map(|work| work.request.ticket) else {
+        let Some(request) = device.lanes[lane].work.as_ref().map(|work| &work.request) else {
             return;
         };
+        let ticket = request.ticket;
+        if let Ok(reply) = &result
+            && (200..300).contains(&reply.status)
+            && !reply.cut
+        {
+            self.checks.done(device.number, request, &reply.body);
+        }
         let end = result.and_then(|reply| {
             let local = device.local(self.now);
             device.manager.set_date(local, reply.date);

@@ -97,7 +97,11 @@ impl Fault {
             1 => Self::LoseAnswer,
             2 => Self::LateAnswer,
             3 => Self::CutAnswer(below(100) as u8),
-            4 => Self::Refuse([409, 410, 429, 500, 503, 504, 403, 422][below(8) as usize]),
+            4 => {
+                // Conflicts are what happens most.
+                let codes = [409, 409, 409, 410, 429, 500, 503, 504, 403, 422];
+                Self::Refuse(codes[below(10) as usize])
+            }
             5 => Self::KillBeforeRequest,
             6 => Self::KillAfterRequest,
             7 => Self::Freeze(1 + below(60)),

@@ -69,6 +69,9 @@ impl<'m> World<'m> {
                     Some(Command::Resync) => continue,
                     None => break,
                 };
+                if let Err((property, detail)) = self.checks.opens(&target) {
+                    self.violate(property, detail);
+                }
                 let number = self.next_serial();
                 *device.stream_mut(kind) = Some(Stream::opening(number, id));
                 let http = HttpRequest::new(http::Method::GET, &target);

@@ -3,12 +3,18 @@
 use picokube_core::manager::Body;
 
 use super::super::operation::Verb;
+use super::born::Born;
 use super::wanted::Wanted;
 use super::{Flights, Issued, Verdict};
 
 pub(super) const PROPERTY: &str = "no more pods are created than are missing";
 
-pub(super) fn check(wanted: &Wanted, flights: &Flights, issued: &Issued<'_, '_>) -> Verdict {
+pub(super) fn check(
+    wanted: &Wanted,
+    flights: &Flights,
+    born: &Born,
+    issued: &Issued<'_, '_>,
+) -> Verdict {
     if !issued.operation.is(Verb::Create, "pods") {
         return Ok(());
     }
@@ -20,6 +26,7 @@ pub(super) fn check(wanted: &Wanted, flights: &Flights, issued: &Issued<'_, '_>)
     // Those under way may be there already: the watch can be faster than the answer.
     let there = issued.claimed(set).count();
     let under_way = flights.of_owner(issued.device, Verb::Create, splice.uid).count();
+    let there = there + born.unseen(issued.device, &splice.uid.to_string());
     let wanted = wanted.most(issued.device, splice.uid);
     if there >= wanted || under_way >= wanted {
         let detail = format!("{there} there and {under_way} under way of {wanted} wanted");

@@ -5,9 +5,12 @@
 //! are about what becomes of the cluster: they look at every change of an object, and at who made
 //! it.
 
+mod born;
 mod causes;
 mod creations;
 mod deletions;
+mod events;
+mod looks;
 mod model;
 mod ownership;
 mod recreate;
@@ -60,6 +63,9 @@ pub(super) struct Checks {
     wanted: wanted::Wanted,
     rolling: rolling::Rolling,
     causes: causes::Causes,
+    born: born::Born,
+    looks: looks::Looks,
+    sizes: events::Sizes,
     /// Whether controllers may work on what is no longer so: a second one, or old lists.
     views_may_differ: bool,
 }
@@ -119,6 +125,9 @@ impl Checks {
             wanted: wanted::Wanted::default(),
             rolling: rolling::Rolling::default(),
             causes: causes::Causes::default(),
+            born: born::Born::default(),
+            looks: looks::Looks::default(),
+            sizes: events::Sizes::default(),
             views_may_differ: plan.faults.iter().any(|fault| confuses(fault.what)),
         }
     }
@@ -148,6 +157,13 @@ impl Checks {
         self.wanted.forget(device);
         self.rolling.forget(device);
         self.causes.excuse(device);
+        self.born.forget(device);
+        self.looks.forget(device);
+    }
+
+    /// A controller opens a list or a watch.
+    pub(super) fn opens(&self, target: &str) -> Verdict {
+        looks::check_opening(target)
     }
 
     /// A request leaves a controller.
@@ -164,10 +180,12 @@ impl Checks {
         let issued = Issued { device: number, operation, request, document, cache, now };
         self.wanted.note(&issued);
         self.rolling.note(&issued);
+        self.born.note(&issued, &self.model);
         // It is there already if the server asked for it to be sent again.
         self.flights.remove(number, request.ticket);
         let verdict = workers::check(&self.flights, &issued)
-            .and_then(|()| creations::check(&self.wanted, &self.flights, &issued))
+            .and_then(|()| self.looks.check(device, &issued))
+            .and_then(|()| creations::check(&self.wanted, &self.flights, &self.born, &issued))
             .and_then(|()| deletions::check(&self.wanted, &self.flights, &issued))
             .and_then(|()| self.rolling.check(&issued))
             .and_then(|()| recreate::check(&self.rolling, &issued))
@@ -180,6 +198,11 @@ impl Checks {
             owner: issued.owner(),
         });
         verdict
+    }
+
+    /// A controller is told that its request is done.
+    pub(super) fn done(&mut self, device: usize, request: &Request, body: &[u8]) {
+        self.born.done(device, request, body);
     }
 
     /// A request of a controller has ended.
@@ -197,6 +220,7 @@ impl Checks {
 
     /// The server has carried out a write of a controller.
     pub(super) fn wrote(&mut self, device: usize, http: &HttpRequest, changed: bool) -> Verdict {
+        self.sizes.check(http)?;
         if self.views_may_differ {
             return Ok(());
         }
@@ -226,6 +250,7 @@ impl Checks {
                 };
                 let entry = &change.entry;
                 let seen = self.model.apply(plural, change, now);
+                seen.after.iter().for_each(|after| self.sizes.note(after));
                 let told = seen.told();
                 found.lines.push(format!("{plural}/{} {how} @{}{told}", entry.key, entry.revision));
                 if found.verdict.is_ok() {

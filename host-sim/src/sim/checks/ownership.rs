@@ -4,10 +4,17 @@ use super::Verdict;
 use super::model::{Change, Facts, Model};
 
 pub(super) const ADOPTION: &str = "only matching orphans are adopted";
+pub(super) const BIRTH: &str = "what is created has its owner from the beginning";
 pub(super) const RELEASE: &str = "only what no longer matches is released";
 
 pub(super) fn check(model: &Model, change: &Change) -> Verdict {
-    let (Some(before), Some(after)) = (&change.before, &change.after) else { return Ok(()) };
+    let (before, after) = match (&change.before, &change.after) {
+        (Some(before), Some(after)) => (before, after),
+        (None, Some(born)) if born.controller.is_none() => {
+            return wrong(BIRTH, born, "it belongs to nobody");
+        }
+        _ => return Ok(()),
+    };
     match (&before.controller, &after.controller) {
         (before, after) if before == after => Ok(()),
         (Some(_), Some(_)) => wrong(ADOPTION, after, "it had another controller"),

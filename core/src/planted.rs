@@ -1,0 +1,110 @@
+//! Mistakes planted on purpose, to show that the simulation finds such mistakes.
+//!
+//! Without the feature `planted-bugs`, [`planted`] is a constant `false` and nothing of this is
+//! in the code. With it, a test selects one bug at a time; nothing that is shipped turns it on.
+
+/// A mistake that somebody could have made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Bug {
+    /// A ReplicaSet decides again before its cache has seen what it has created.
+    NoExpectations = 1,
+    /// An orphan is adopted without a look at the live owner, which may be gone or another one.
+    AdoptsWithoutLook,
+    /// An orphan is adopted although its labels are not those that are selected.
+    AdoptsUnselected,
+    /// What is no longer selected keeps its owner.
+    NeverReleases,
+    /// Pods and ReplicaSets are created without an owner, which is added later.
+    OwnerAddedLater,
+    /// A rollout has one pod more than the surge allows.
+    SurgeOffByOne,
+    /// A rollout takes one available pod more than may be missing.
+    UnavailableOffByOne,
+    /// A conflict counts as success.
+    ConflictSwallowed,
+    /// Pods are deleted by the number in the last status, which may tell of some that have gone.
+    StaleDelete,
+    /// A ReplicaSet that could not do its work is not looked at again.
+    RetryForgotten,
+    /// A Deployment that recreates is not woken when the last old pod has gone.
+    WakeForgotten,
+    /// What vanished while nobody watched stays in the cache after a list.
+    GhostsStay,
+    /// A watch whose version is too old begins anew without a list.
+    ListSkipped,
+    /// Nobody waits for the lists before acting.
+    ActsBeforeSync,
+    /// Recreating begins while old pods are still there.
+    RecreateImpatient,
+    /// A ReplicaSet's status is written although it is the same.
+    StatusAlwaysWritten,
+    /// A ReplicaSet's status does not tell which generation it is of.
+    GenerationNotObserved,
+    /// Nobody looks again when `minReadySeconds` have passed.
+    AvailabilityForgotten,
+    /// A new ReplicaSet gets the revision of the one before.
+    RevisionReused,
+    /// Old ReplicaSets are kept for ever.
+    HistoryKept,
+    /// An event that the server refuses is sent again, for ever.
+    EventsForEver,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Self; 21] = [
+        Self::NoExpectations,
+        Self::AdoptsWithoutLook,
+        Self::AdoptsUnselected,
+        Self::NeverReleases,
+        Self::OwnerAddedLater,
+        Self::SurgeOffByOne,
+        Self::UnavailableOffByOne,
+        Self::ConflictSwallowed,
+        Self::StaleDelete,
+        Self::RetryForgotten,
+        Self::WakeForgotten,
+        Self::GhostsStay,
+        Self::ListSkipped,
+        Self::ActsBeforeSync,
+        Self::RecreateImpatient,
+        Self::StatusAlwaysWritten,
+        Self::GenerationNotObserved,
+        Self::AvailabilityForgotten,
+        Self::RevisionReused,
+        Self::HistoryKept,
+        Self::EventsForEver,
+    ];
+}
+
+/// Whether the code is to be wrong in this way.
+#[cfg(not(feature = "planted-bugs"))]
+#[inline(always)]
+pub(crate) const fn planted(_: Bug) -> bool {
+    false
+}
+
+#[cfg(feature = "planted-bugs")]
+pub(crate) use selection::planted;
+#[cfg(feature = "planted-bugs")]
+pub use selection::select;
+
+#[cfg(feature = "planted-bugs")]
+mod selection {
+    use core::sync::atomic::{AtomicU8, Ordering};
+
+    use super::Bug;
+
+    /// The selected bug; 0 is none.
+    static SELECTED: AtomicU8 = AtomicU8::new(0);
+
+    /// From now on, the code of this process has this bug and no other.
+    pub fn select(bug: Option<Bug>) {
+        SELECTED.store(bug.map_or(0, |bug| bug as u8), Ordering::Relaxed);
+    }
+
+    pub(crate) fn planted(bug: Bug) -> bool {
+        SELECTED.load(Ordering::Relaxed) == bug as u8
+    }
+}
