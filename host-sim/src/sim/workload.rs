@@ -30,7 +30,7 @@ pub enum Action {
     },
     /// `kubectl scale deployment`
     Scale(u8, u8),
-    /// `kubectl set image`: one of [`IMAGES`].
+    /// `kubectl set image`: one of nine images, some of them bad.
     SetImage(u8, u8),
     /// `kubectl rollout pause`
     Pause(u8),
@@ -42,13 +42,13 @@ pub enum Action {
     Retune(u8, u16),
     /// `kubectl annotate deployment`
     Annotate(u8, u8),
-    /// `kubectl delete deployment`, with one of [`CASCADES`].
+    /// `kubectl delete deployment`, in the background, the foreground, or leaving orphans.
     DeleteDeployment(u8, u8),
     /// A ReplicaSet of its own.
     CreateReplicaSet(u8, u8),
     /// Scales a ReplicaSet by hand, whoever owns it.
     ScaleReplicaSet(u8, u8),
-    /// `kubectl delete replicaset`, with one of [`CASCADES`].
+    /// `kubectl delete replicaset`, in the background, the foreground, or leaving orphans.
     DeleteReplicaSet(u8, u8),
     /// Takes the owner away from a ReplicaSet.
     OrphanReplicaSet(u8),
