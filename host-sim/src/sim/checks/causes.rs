@@ -25,6 +25,10 @@ impl Causes {
 
     pub(super) fn wrote(&mut self, device: usize, http: &HttpRequest, changed: bool) -> Verdict {
         let excused = self.excused.entry(device).or_default();
+        // An event whose answer was lost is told again, whenever there is time.
+        if http.path.contains("/events/") {
+            return Ok(());
+        }
         // Somebody else may have deleted the same while the request was under way.
         if changed || *excused > 0 || http.method == http::Method::DELETE {
             *excused = excused.saturating_sub(1);
