@@ -117,8 +117,9 @@ impl Context<'_, '_> {
                     ReplyKind::Failed(Failure::Ambiguous) => Outcome::RetryLater,
                     _ => Outcome::Retry,
                 };
-                // A source that has changed is no failure: the next sync sees the change.
-                if kind != ReplyKind::Failed(Failure::SourceChanged) {
+                // A source that has changed or gone is no failure: the next sync sees that.
+                let outdated = [Failure::SourceChanged, Failure::Source(404)];
+                if !outdated.map(ReplyKind::Failed).contains(&kind) {
                     self.record_error(key, reply.message, Message::CreateFailed);
                     worker.failed = Some(failure_reason(true));
                 }

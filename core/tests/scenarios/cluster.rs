@@ -29,6 +29,8 @@ pub(crate) enum Accident {
     LostBefore,
     /// The answer does not come back.
     LostAfter,
+    /// The source of its body is gone.
+    SourceGone,
 }
 
 pub(crate) struct Cluster<'a> {
@@ -147,6 +149,7 @@ impl<'a> Cluster<'a> {
                 self.serve(&request).expect("reaches the server");
                 Err(Failure::Ambiguous)
             }
+            Some(Accident::SourceGone) => Err(Failure::Source(404)),
             None => self.serve(&request),
         };
         self.open.push((request, answer));

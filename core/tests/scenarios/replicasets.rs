@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, with_cluster};
+use crate::cluster::{Accident, Cluster, with_cluster};
 
 fn replica_set(replicas: i32) -> Value {
     json!({
@@ -122,6 +122,19 @@ fn a_refused_pod_is_told_of_and_tried_again() {
         cluster.rollout();
         assert_eq!(cluster.pods(|_| true).len(), 5);
         assert_eq!(status(cluster)["conditions"], json!(null));
+    });
+}
+
+#[test]
+fn a_replica_set_that_is_gone_by_now_is_no_failure_to_create() {
+    with_cluster(|cluster| {
+        cluster.accident = Some(("/pods".into(), Accident::SourceGone));
+        cluster.create("replicasets", replica_set(2));
+        cluster.run(picokube_core::time::Duration::from_secs(20));
+        assert!(cluster.accident.is_none(), "no pod was asked for");
+        assert_eq!(cluster.events("FailedCreate"), [""; 0]);
+        assert_eq!(status(cluster)["conditions"], json!(null));
+        assert_eq!(cluster.pods(|_| true).len(), 2);
     });
 }
 
