@@ -1,6 +1,6 @@
 //! Mistakes planted on purpose, to show that the simulation finds such mistakes.
 //!
-//! Without the feature `planted-bugs`, [`planted`] is a constant `false` and nothing of this is
+//! Without the feature `planted-bugs`, `planted` is a constant `false` and nothing of this is
 //! in the code. With it, a test selects one bug at a time; nothing that is shipped turns it on.
 
 /// A mistake that somebody could have made.
