@@ -1,8 +1,8 @@
 //! The firmware under test, in QEMU.
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use picokube_config::{Document, PAGE, write_page};
 use picokube_qemu::{HOST_SEEN_BY_GUEST, Image, Line, Machine, Start};
 
+use crate::cargo::cargo;
 use crate::http::{Answer, Client};
 use crate::peer::Peer;
 use crate::picokube::PATIENCE;
@@ -268,9 +269,7 @@ impl Built {
 
     /// By the same command as a user.
     fn build(&self) -> Result<PathBuf> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let output = Command::new(env!("CARGO"))
-            .current_dir(root)
+        let output = cargo()
             .args(["run", "--quiet", "--package", "xtask", "--", "firmware", "build"])
             .args(self.options)
             .output()?;

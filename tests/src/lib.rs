@@ -1,5 +1,6 @@
 //! Helpers shared by the end-to-end tests.
 
+pub mod cargo;
 pub mod firmware;
 pub mod following;
 pub mod golden;

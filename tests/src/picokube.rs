@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::cargo::cargo;
 use crate::http::{Answer, Client};
 use crate::kubectl::Kubectl;
 
@@ -202,9 +203,7 @@ pub fn binary() -> Result<&'static Path> {
 }
 
 fn build() -> Result<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let output = Command::new(env!("CARGO"))
-        .current_dir(root)
+    let output = cargo()
         .args(["build", "--package", "picokube", "--bin", "picokube"])
         .args(["--quiet", "--message-format", "json-render-diagnostics"])
         .output()?;

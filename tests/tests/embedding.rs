@@ -1,9 +1,10 @@
 //! The example of docs/embedding.md does what it promises.
 
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Child;
 
 use anyhow::{Result, ensure};
+use picokube_tests::cargo::cargo;
 use picokube_tests::picokube::Picokube;
 
 /// The example as a process. It ends when it is dropped.
@@ -22,14 +23,13 @@ fn a_loop_of_ones_own_rolls_out_and_back() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let source = std::fs::read_to_string(root.join("core/examples/embed/main.rs"))?;
     ensure!(source.lines().count() < 150, "short enough to be read");
-    let built = Command::new(env!("CARGO"))
-        .current_dir(&root)
+    let built = cargo()
         .args(["build", "--quiet", "--package", "picokube-core", "--example", "embed"])
         .status()?;
     ensure!(built.success(), "the example does not build");
     let cluster = Picokube::with_nodes(2)?;
-    let mut command = Command::new(env!("CARGO"));
-    command.current_dir(&root).args(["run", "--quiet", "--package", "picokube-core"]);
+    let mut command = cargo();
+    command.args(["run", "--quiet", "--package", "picokube-core"]);
     command.args(["--example", "embed", "--", &cluster.address().to_string()]);
     let _example = Example(command.spawn()?);
 

@@ -1,15 +1,13 @@
 //! `cargo xtask golden`: the golden scenarios, all of them.
 
-use std::process::Command;
-
 use anyhow::Result;
 
 use crate::{process, setup, workspace};
 
 /// Plays all scenarios, or some, against the controllers on a PC or in firmware.
 pub(crate) fn run(on_firmware: bool, only: Option<&str>) -> Result<()> {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(workspace::root()).args(["test", "--package", "picokube-tests", "--test"]);
+    let mut cargo = workspace::cargo(&workspace::root());
+    cargo.args(["test", "--package", "picokube-tests", "--test"]);
     if on_firmware {
         setup::run()?;
         // A test run plays a third of them.

@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::process;
-use crate::workspace::{FIRMWARE_TARGET, MAINLINE_TARGET, SMALLEST_TARGET};
+use crate::workspace::{self, FIRMWARE_TARGET, MAINLINE_TARGET, SMALLEST_TARGET};
 
 const TARGETS: [&str; 3] = [FIRMWARE_TARGET, SMALLEST_TARGET, MAINLINE_TARGET];
 
@@ -26,7 +26,7 @@ pub(crate) fn embedded_cargo(subcommand: &str) -> Command {
     if let Some(Toolchain::Debian) = Toolchain::with_targets() {
         return debian::cargo(subcommand);
     }
-    let mut cargo = Command::new(env!("CARGO"));
+    let mut cargo = workspace::cargo(&workspace::root());
     cargo.arg(subcommand);
     cargo
 }

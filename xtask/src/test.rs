@@ -1,6 +1,5 @@
 //! `cargo xtask test`: all gates, all tests, one summary.
 
-use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -80,8 +79,7 @@ impl Summary {
     fn lot(&mut self, name: &str, packages: &[&str]) {
         let mut count = Count::default();
         self.step(name, || {
-            let mut cargo = Command::new(env!("CARGO"));
-            cargo.current_dir(workspace::root());
+            let mut cargo = workspace::cargo(&workspace::root());
             cargo.args(["test", "--no-fail-fast"]).args(packages);
             let result = process::run_watched(&mut cargo, |line| count.see(line));
             result.map(|()| format!("{} tests passed", count.passed))

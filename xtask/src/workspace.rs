@@ -28,11 +28,29 @@ pub(crate) fn not_shipped() -> Vec<&'static str> {
     ON_A_PC.into_iter().chain(excluded).collect()
 }
 
+/// cargo in a folder, without what the cargo that started us has told of our own package.
+///
+/// Build scripts that look at those variables would run anew each time that somebody else's cargo
+/// comes by, and with them all that is built on them.
+pub(crate) fn cargo(folder: &Path) -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(folder);
+    for (name, _) in std::env::vars_os() {
+        let is_told = |name: &str| {
+            ["CARGO_PKG_", "CARGO_MANIFEST_", "OUT_DIR"].iter().any(|told| name.starts_with(told))
+        };
+        if name.to_str().is_some_and(is_told) {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
+}
+
 /// Runs a program of the tests. They are built only then: they take minutes, and most commands of
 /// xtask need none of them.
 pub(crate) fn test_program(name: &str) -> Command {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(root()).args(["run", "--quiet", "--package", "picokube-tests", "--bin"]);
+    let mut cargo = cargo(&root());
+    cargo.args(["run", "--quiet", "--package", "picokube-tests", "--bin"]);
     cargo.args([name, "--"]);
     cargo
 }
@@ -57,8 +75,8 @@ pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>> {
 
 /// What `cargo metadata` says of the workspace, for one target platform if given.
 pub(crate) fn metadata(root: &Path, platform: Option<&str>) -> Result<Value> {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(root).args(["metadata", "--format-version=1", "--locked"]);
+    let mut cargo = cargo(root);
+    cargo.args(["metadata", "--format-version=1", "--locked"]);
     if let Some(platform) = platform {
         cargo.args(["--filter-platform", platform]);
     }

@@ -1,9 +1,10 @@
 //! `picokube up --firmware`: a whole cluster in one command, its controllers on the device.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
+use picokube_tests::cargo::cargo;
 use picokube_tests::firmware;
 use picokube_tests::following::Following;
 use picokube_tests::picokube::binary;
@@ -53,9 +54,7 @@ fn up(kubeconfig: &Path) -> Result<Command> {
 
 /// `picokube` looks for the emulator's program beside itself.
 fn build_emulator() -> Result<()> {
-    let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut cargo = Command::new(env!("CARGO"));
-    let built = cargo.current_dir(root).args(["build", "--quiet", "--package", "picokube-qemu"]);
-    ensure!(built.status()?.success(), "picokube-qemu does not build");
+    let built = cargo().args(["build", "--quiet", "--package", "picokube-qemu"]).status()?;
+    ensure!(built.success(), "picokube-qemu does not build");
     Ok(())
 }

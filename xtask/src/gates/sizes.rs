@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use object::{Object, ObjectSection, ObjectSegment, SectionFlags, SegmentFlags};
@@ -114,8 +113,8 @@ fn measure(elf: &[u8]) -> Result<(u64, u64)> {
 
 /// Bytes of each kind of object in a full cache, as core's example measures them.
 fn measure_objects(root: &Path) -> Result<BTreeMap<String, u64>> {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(root).args(["run", "--quiet", "--package", "picokube-core"]);
+    let mut cargo = workspace::cargo(root);
+    cargo.args(["run", "--quiet", "--package", "picokube-core"]);
     let printed = process::output(cargo.args(["--example", "bytes_per_object"]))?;
     Ok(printed.lines().filter_map(object_line).collect())
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::process;
 use crate::setup::embedded_cargo;
-use crate::workspace::{FIRMWARE_TARGET, ON_A_PC};
+use crate::workspace::{self, FIRMWARE_TARGET, ON_A_PC};
 
 pub(super) fn fmt(root: &Path) -> Result<String> {
     process::run(cargo(root, "fmt").args(["--all", "--check"]))?;
@@ -38,8 +38,8 @@ pub(super) fn doc(root: &Path) -> Result<String> {
 }
 
 fn cargo(root: &Path, subcommand: &str) -> Command {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(root).arg(subcommand);
+    let mut cargo = workspace::cargo(root);
+    cargo.arg(subcommand);
     cargo
 }
 
