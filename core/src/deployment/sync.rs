@@ -12,7 +12,7 @@ use crate::time::Duration;
 use crate::wire::{IntAnnotation, Strategy};
 
 use super::decide::decide;
-use super::plan::{End, StatusWrite, Step, Warning};
+use super::plan::{End, Plan, StatusWrite, Step, Warning};
 use super::view::{Counts, Facts, SETS, Set, View};
 use super::worker::{Outcome, Phase, Want, Worker};
 
@@ -69,12 +69,10 @@ impl Worker {
                 }
                 Phase::Waiting if !is_there => self.phase = Phase::Ending,
                 Phase::Waiting => {
-                    if context.now < self.until
-                        && !context.sets_have_got_on(key, self.plan.scales())
-                    {
+                    if context.now < self.until && !context.sets_have_got_on(key, &self.plan) {
                         return None;
                     }
-                    self.begin(key, self.uid);
+                    self.decide_anew();
                 }
             }
         }
@@ -219,18 +217,18 @@ impl Worker {
                     queue.add_rate_limited(key, now);
                 }
                 queue.forget(key);
-                match self.plan.end {
-                    End::Again => {
-                        self.key = Some(key);
-                        self.phase = Phase::Waiting;
-                        self.until = now + PATIENCE;
-                        return;
-                    }
-                    End::After(wait) => queue.add_after(key, wait, now),
-                    End::Done | End::RateLimited => {}
+                if let End::After(wait) = self.plan.end {
+                    queue.add_after(key, wait, now);
+                }
+                if self.plan.end == End::Again || context.shrinks_old_sets(key, &self.plan) {
+                    self.key = Some(key);
+                    self.phase = Phase::Waiting;
+                    self.until = now + PATIENCE;
+                    return;
                 }
             }
         }
+        let queue = &mut *context.deployment_queue;
         queue.done(key);
         if !is_there && queue.retire(key) {
             context.cache.free_deployment(key);
@@ -312,19 +310,35 @@ impl Context<'_, '_> {
     /// Whether the ReplicaSet controller has got on with what a sync has left it. Kubernetes
     /// gives it that time by a conflict of its own making, with a back-off: the recordings show
     /// the first pod of a new ReplicaSet before the next status of the Deployment, and if old
-    /// ReplicaSets were scaled, also all that the new one has to say.
-    fn sets_have_got_on(&self, key: Slot, scaled: bool) -> bool {
+    /// ReplicaSets were scaled, also all that the new one has to say. Where it runs into no
+    /// conflict, requests that take their time let the old ReplicaSets tell that they have shrunk
+    /// before the new one has grown.
+    fn sets_have_got_on(&self, key: Slot, plan: &Plan) -> bool {
         let Some(d) = self.cache.deployments.get(key) else { return true };
         let template = d.record.template();
+        let is_done_over = plan.end == End::Again;
         self.cache.replica_sets_of(key).all(|(slot, set)| {
             let wanted = self.replica_set_queue.is_wanted(slot);
             let worker = self.replica_set_workers.iter().find(|worker| worker.key == Some(slot));
             let is_new = set.record.template() == template;
             match worker {
+                _ if is_new && !is_done_over => true,
                 None => !wanted,
-                Some(_) if scaled && is_new => false,
-                Some(worker) => worker.has_got_on(),
+                Some(_) if is_new && plan.scales() => false,
+                Some(worker) => worker.has_got_on() && (is_done_over || !worker.is_at_status()),
             }
+        })
+    }
+
+    /// Whether a plan takes pods from ReplicaSets of other templates.
+    fn shrinks_old_sets(&self, key: Slot, plan: &Plan) -> bool {
+        let template = self.cache.deployments.get(key).map(|d| d.record.template());
+        plan.steps.iter().any(|step| match step {
+            Step::Scale { set, from, to, .. } if to < from => {
+                let set = self.cache.replica_sets.get(*set);
+                set.is_some_and(|set| Some(set.record.template()) != template)
+            }
+            _ => false,
         })
     }
 

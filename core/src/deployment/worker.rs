@@ -7,7 +7,7 @@ use crate::link::Slot;
 use crate::time::Instant;
 use crate::wire::Uid;
 
-use super::plan::Plan;
+use super::plan::{Plan, Step};
 
 /// The state of one sync. All requests of a key come from one worker, in order.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct Worker {
     pub(crate) at: usize,
     /// A request is not answered.
     pub(crate) open: bool,
+    /// The request at hand had to wait for another one.
+    pub(crate) is_held_up: bool,
     /// `desired-replicas` and `max-replicas` of ReplicaSets that are scaled.
     pub(crate) sizes: (i32, i32),
     pub(crate) has_deadline: bool,
@@ -79,6 +81,7 @@ impl Worker {
         plan: Plan::EMPTY,
         at: 0,
         open: false,
+        is_held_up: false,
         sizes: (0, 0),
         has_deadline: false,
         error: String::new(),
@@ -94,8 +97,22 @@ impl Worker {
         self.rechecked = false;
         self.at = 0;
         self.open = false;
+        self.is_held_up = false;
         self.error.clear();
         self.outcome = Outcome::Good;
+    }
+
+    /// Whether the step at hand changes the size of a ReplicaSet.
+    pub(crate) fn is_about_to_scale(&self) -> bool {
+        self.phase == Phase::Steps
+            && matches!(self.plan.steps.get(self.at), Some(Step::Scale { .. }))
+    }
+
+    /// Forgets what was decided and looks at everything again.
+    pub(crate) fn decide_anew(&mut self) {
+        if let Some(key) = self.key {
+            self.begin(key, self.uid);
+        }
     }
 
     /// When a sync that waits for its ReplicaSets is done again at the latest.

@@ -131,7 +131,7 @@ impl Manager<'_> {
         }
         self.parts.deployment_queue.poll(now);
         for index in 0..self.desk.deployment_workers.len() {
-            if let Some(job) = self.deployment_wants(index, now) {
+            if let Some(job) = self.fresh_deployment_job(index, now) {
                 if !self.begin_job(job, now, place) {
                     continue;
                 }
@@ -143,6 +143,25 @@ impl Manager<'_> {
             }
         }
         false
+    }
+
+    /// What a Deployment's worker wants to send and can send now. What was decided before it had
+    /// to wait for another request is decided anew: things may have changed, and where Kubernetes
+    /// does not wait, it runs into a conflict.
+    fn fresh_deployment_job(&mut self, index: usize, now: Instant) -> Option<Job> {
+        loop {
+            let job = self.deployment_wants(index, now)?;
+            let has_room = self.has_room(&job);
+            let worker = self.desk.deployment_workers.get_mut(index)?;
+            let was_held_up = core::mem::replace(&mut worker.is_held_up, !has_room);
+            if !has_room {
+                return None;
+            }
+            if !(was_held_up && worker.is_about_to_scale()) {
+                return Some(job);
+            }
+            worker.decide_anew();
+        }
     }
 
     /// What a Deployment's worker wants to send, after it was given a key if it had none.
@@ -240,9 +259,19 @@ impl Manager<'_> {
         }
     }
 
+    /// Whether a job can begin now: there is a lane, and nobody else writes to the same object.
+    fn has_room(&self, job: &Job) -> bool {
+        let Desk { pods, replica_sets, deployments, .. } = &self.desk;
+        match job.task.lane() {
+            LaneKind::Pod => has_free(pods),
+            LaneKind::ReplicaSet => has_free(replica_sets) && !self.is_set_busy(job),
+            LaneKind::Deployment => has_free(deployments),
+        }
+    }
+
     /// Puts a job into a free lane and composes its request. `false` if it has to wait.
     fn begin_job(&mut self, mut job: Job, now: Instant, place: &mut Option<Request>) -> bool {
-        if job.task.lane() == LaneKind::ReplicaSet && self.is_set_busy(&job) {
+        if !self.has_room(&job) {
             return false;
         }
         let desk = &mut self.desk;
@@ -373,6 +402,10 @@ impl Manager<'_> {
             self.parts.cache.texts.release(job.namespace);
         }
     }
+}
+
+fn has_free<K: Object>(lanes: &[Lane<K>]) -> bool {
+    lanes.iter().any(|lane| lane.state.job.is_none())
 }
 
 fn free<K: Object>(lanes: &mut [Lane<K>], offset: usize) -> Option<(u8, &mut LaneState)> {

@@ -124,6 +124,11 @@ impl Worker {
         }
     }
 
+    /// Whether all that is left to do is to write the status.
+    pub(crate) fn is_at_status(&self) -> bool {
+        self.phase == Phase::Status
+    }
+
     /// Something failed: the sync ends with this error, the first one that came.
     pub(crate) fn fail(&mut self, outcome: Outcome, error: &str) {
         if self.error.is_empty() {

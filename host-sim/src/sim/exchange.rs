@@ -254,6 +254,7 @@ impl<'m> World<'m> {
         if let Purpose::Stream(opening) = purpose {
             return self.answer_stream(device, boot, sent, http, opening, fate);
         }
+        self.checks.arrives(!self.is_awaited(device, boot, &purpose));
         let is_write = http.method != Method::GET;
         let before = self.server.store().revision();
         let response = match fate {
@@ -281,6 +282,15 @@ impl<'m> World<'m> {
         }
         let reply = Reply::of(response, self.core_wall());
         self.send_back(device, boot, sent, purpose, fate, reply);
+    }
+
+    /// Whether the sender of a request still waits for its answer.
+    fn is_awaited(&self, device: usize, boot: u64, purpose: &Purpose) -> bool {
+        let (Purpose::Request { exchange } | Purpose::Source { exchange }) = purpose else {
+            return true;
+        };
+        let sender = self.devices[device].as_ref().filter(|sender| sender.boot == boot);
+        sender.is_some_and(|sender| sender.lane_of(*exchange).is_some())
     }
 
     /// Whether a request was under way when all trouble ended, and would be for a long time: its
@@ -360,6 +370,9 @@ impl<'m> World<'m> {
             && !reply.cut
         {
             self.checks.done(device.number, request, &reply.body);
+        }
+        if result.as_ref().is_ok_and(|reply| reply.retry_after.is_some()) {
+            self.checks.postponed(device.number, ticket);
         }
         let end = result.and_then(|reply| {
             let local = device.local(self.now);

@@ -60,6 +60,9 @@ pub(super) struct Checks {
     deployments: ResourceId,
     model: Model,
     flights: Flights,
+    /// Requests that are to be sent again because the server has asked for it: nobody decides
+    /// about them anew.
+    postponed: Flights,
     wanted: wanted::Wanted,
     rolling: rolling::Rolling,
     causes: causes::Causes,
@@ -68,6 +71,9 @@ pub(super) struct Checks {
     sizes: events::Sizes,
     /// Whether controllers may work on what is no longer so: a second one, or old lists.
     views_may_differ: bool,
+    /// Whether whoever sent the request at hand has given it up: it may come after what was sent
+    /// instead.
+    is_overtaken: bool,
 }
 
 /// A request that leaves a controller.
@@ -122,12 +128,14 @@ impl Checks {
             deployments: id("deployments"),
             model: Model::default(),
             flights: Flights::default(),
+            postponed: Flights::default(),
             wanted: wanted::Wanted::default(),
             rolling: rolling::Rolling::default(),
             causes: causes::Causes::default(),
             born: born::Born::default(),
             looks: looks::Looks::default(),
             sizes: events::Sizes::default(),
+            is_overtaken: false,
             views_may_differ: plan.faults.iter().any(|fault| confuses(fault.what)),
         }
     }
@@ -154,6 +162,7 @@ impl Checks {
     /// A controller has died.
     pub(super) fn died(&mut self, device: usize) {
         self.flights.0.retain(|flight| flight.device != device);
+        self.postponed.0.retain(|flight| flight.device != device);
         self.wanted.forget(device);
         self.rolling.forget(device);
         self.causes.excuse(device);
@@ -181,8 +190,17 @@ impl Checks {
         self.wanted.note(&issued);
         self.rolling.note(&issued);
         self.born.note(&issued, &self.model);
-        // It is there already if the server asked for it to be sent again.
-        self.flights.remove(number, request.ticket);
+        let flight = Flight {
+            device: number,
+            ticket: request.ticket,
+            operation: operation.clone(),
+            document: document.to_owned(),
+            owner: issued.owner(),
+        };
+        if self.postponed.take(|postponed| postponed.is_same_as(&flight)).is_some() {
+            self.flights.0.push(flight);
+            return Ok(());
+        }
         let verdict = workers::check(&self.flights, &issued)
             .and_then(|()| self.looks.check(device, &issued))
             .and_then(|()| creations::check(&self.wanted, &self.flights, &self.born, &issued))
@@ -190,14 +208,14 @@ impl Checks {
             .and_then(|()| self.rolling.check(&issued))
             .and_then(|()| recreate::check(&self.rolling, &issued))
             .and_then(|()| revisions::check(&issued));
-        self.flights.0.push(Flight {
-            device: number,
-            ticket: request.ticket,
-            operation: operation.clone(),
-            document: document.to_owned(),
-            owner: issued.owner(),
-        });
+        self.flights.0.push(flight);
         verdict
+    }
+
+    /// The server has asked a controller to send its request again later.
+    pub(super) fn postponed(&mut self, device: usize, ticket: Ticket) {
+        let flight = self.flights.take(|flight| flight.device == device && flight.ticket == ticket);
+        self.postponed.0.extend(flight);
     }
 
     /// A controller is told that its request is done.
@@ -218,10 +236,16 @@ impl Checks {
         }
     }
 
+    /// A request arrives. What it does is judged with leniency if its sender no longer waits for
+    /// it: he knows nothing of it, and may have sent another one since.
+    pub(super) fn arrives(&mut self, is_overtaken: bool) {
+        self.is_overtaken = is_overtaken;
+    }
+
     /// The server has carried out a write of a controller.
     pub(super) fn wrote(&mut self, device: usize, http: &HttpRequest, changed: bool) -> Verdict {
         self.sizes.check(http)?;
-        if self.views_may_differ {
+        if self.views_may_differ || self.is_overtaken {
             return Ok(());
         }
         self.causes.wrote(device, http, changed)
@@ -265,7 +289,7 @@ impl Checks {
         if !matches!(actor, Actor::Controller(_)) {
             return Ok(());
         }
-        statuses::check(change, self.views_may_differ)?;
+        statuses::check(change, self.views_may_differ || self.is_overtaken)?;
         ownership::check(&self.model, change)?;
         revisions::check_history(change)?;
         if !self.views_may_differ {
@@ -301,6 +325,16 @@ impl Issued<'_, '_> {
     }
 }
 
+impl Flight {
+    /// Whether both do the same to the same object.
+    fn is_same_as(&self, other: &Self) -> bool {
+        self.device == other.device
+            && self.operation == other.operation
+            && self.owner == other.owner
+            && self.document == other.document
+    }
+}
+
 impl Flights {
     /// Those of one controller.
     fn of(&self, device: usize) -> impl Iterator<Item = &Flight> {
@@ -313,6 +347,11 @@ impl Flights {
             flight.owner == Some(owner) && flight.operation.is(verb, "pods")
         };
         self.of(device).filter(is_it)
+    }
+
+    fn take(&mut self, is_it: impl Fn(&Flight) -> bool) -> Option<Flight> {
+        let at = self.0.iter().position(is_it)?;
+        Some(self.0.remove(at))
     }
 
     fn remove(&mut self, device: usize, ticket: Ticket) {

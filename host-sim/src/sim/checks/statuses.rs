@@ -5,8 +5,10 @@ use super::model::{Change, Facts};
 
 pub(super) const PROPERTY: &str = "statuses are consistent";
 
-/// `crossing`: two controllers write the same status, and the older may arrive later. Kubernetes'
-/// own would write it over the newer one, too.
+/// `crossing`: two controllers write the same status, or one has given up a write and sent another:
+/// the older may arrive later. Of two controllers, Kubernetes' own would write it over the newer
+/// one, too; of one, the version in its write would prevent it. Here it is put right when the watch
+/// tells of it.
 pub(super) fn check(change: &Change, crossing: bool) -> Verdict {
     let Some(after) = change.after.as_ref().filter(|after| after.plural != "pods") else {
         return Ok(());
