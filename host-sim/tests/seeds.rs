@@ -9,10 +9,16 @@ use picokube::sim::{Plan, run};
 const SEEDS: u64 = 2_000;
 
 /// Seeds beyond those that have shown a bug, and what it was.
-const ONCE_FAILED: [(u64, &str); 3] = [
+const ONCE_FAILED: [(u64, &str); 9] = [
     (2079, "a Deployment that took another one's name was never looked at"),
     (3348, "an old ReplicaSet was scaled by a status that had changed meanwhile"),
     (1336, "ReplicaSets that are adopted late leave one that recreates where it is"),
+    (706, "an old ReplicaSet was scaled by what was known before its request had to wait"),
+    (9188, "a ReplicaSet got a revision that another one had got while its request had to wait"),
+    (5957, "several active ReplicaSets and a new size left one that recreates where it is"),
+    (6185, "a ReplicaSet that had the new size before left its Deployment where it is"),
+    (313, "a status that was given up arrived after the one that was sent instead"),
+    (9510, "a deletion that the server wanted to see again was taken for a decision"),
 ];
 
 #[test]

@@ -42,9 +42,14 @@ pub fn decide(view: &mut View, plan: &mut Plan, now: Timestamp) -> Result<(), Im
         return Ok(());
     }
     if scale::is_scaling_event(view) {
-        scale::scale(view, plan);
-        status::sync_status_only(view, plan, now);
-        return Ok(());
+        let before = plan.steps.len();
+        let fits = scale::scale(view, plan);
+        // Where there is nothing to scale, Kubernetes would wait for ever for a scaling that never
+        // comes: here, the rollout goes on.
+        if !fits || plan.steps.len() > before {
+            status::sync_status_only(view, plan, now);
+            return Ok(());
+        }
     }
     match view.deployment.strategy {
         Strategy::RollingUpdate => rolling::rolling_update(view, plan, now),

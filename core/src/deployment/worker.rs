@@ -102,10 +102,10 @@ impl Worker {
         self.outcome = Outcome::Good;
     }
 
-    /// Whether the step at hand changes the size of a ReplicaSet.
-    pub(crate) fn is_about_to_scale(&self) -> bool {
-        self.phase == Phase::Steps
-            && matches!(self.plan.steps.get(self.at), Some(Step::Scale { .. }))
+    /// Whether the step at hand changes a ReplicaSet.
+    pub(crate) fn is_about_to_change_set(&self) -> bool {
+        let step = self.plan.steps.get(self.at);
+        self.phase == Phase::Steps && matches!(step, Some(Step::Scale { .. } | Step::Update { .. }))
     }
 
     /// Forgets what was decided and looks at everything again.

@@ -157,7 +157,7 @@ impl Manager<'_> {
             if !has_room {
                 return None;
             }
-            if !(was_held_up && worker.is_about_to_scale()) {
+            if !(was_held_up && worker.is_about_to_change_set()) {
                 return Some(job);
             }
             worker.decide_anew();

@@ -233,3 +233,31 @@ fn annotations_are_copied_and_rollback_takes_them_back() {
         cluster.assert_economy();
     });
 }
+
+/// Kubernetes' own controller takes both for a scaling that is still to come, finds nothing to
+/// scale, and leaves it at that.
+#[test]
+fn a_scaling_that_finds_nothing_to_scale_holds_up_no_rollout() {
+    with_cluster(|cluster| {
+        let mut web = deployment("web", 2);
+        web["spec"]["strategy"] = json!({"type": "Recreate"});
+        cluster.create("deployments", web);
+        cluster.rollout();
+        cluster.set_image("web", "app:v2");
+        cluster.rollout();
+        // Several active ReplicaSets, and no strategy that would share pods among them.
+        let old = cluster.set_names()[0].clone();
+        cluster.patch("replicasets", &old, &json!({"spec": {"replicas": 3}}));
+        cluster.scale("web", 4);
+        cluster.rollout();
+        assert_eq!(cluster.sets(), [("app:v1".into(), 0), ("app:v2".into(), 4)]);
+
+        // Somebody else has scaled the ReplicaSet, and told it nothing of the new size.
+        let new = cluster.set_names()[1].clone();
+        cluster.patch("replicasets", &new, &json!({"spec": {"replicas": 3}}));
+        cluster.scale("web", 3);
+        cluster.set_image("web", "app:v3");
+        cluster.rollout();
+        assert_eq!(cluster.sets()[2], ("app:v3".into(), 3));
+    });
+}

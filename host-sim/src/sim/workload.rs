@@ -361,15 +361,7 @@ impl World<'_> {
                 continue;
             }
             let containers = json!([{"name": "c", "image": "img:healed"}]);
-            let mut spec =
-                json!({"paused": null, "template": {"spec": {"containers": containers}}});
-            let [strategy, replicas] = self.way_out(&path);
-            if let Some(strategy) = strategy {
-                spec["strategy"] = strategy;
-            }
-            if let Some(replicas) = replicas {
-                spec["replicas"] = replicas;
-            }
+            let spec = json!({"paused": null, "template": {"spec": {"containers": containers}}});
             let no_rollback = json!({"annotations": {ROLLBACK: null}});
             self.ask(Method::PATCH, &path, MERGE, &json!({"metadata": no_rollback, "spec": spec}));
         }
@@ -379,38 +371,12 @@ impl World<'_> {
 }
 
 impl World<'_> {
-    /// Kubernetes' rules leave some Deployments where they are for ever, once somebody has scaled
-    /// their ReplicaSets by hand and them, too. A user has to help: with another strategy where
-    /// one that recreates has several active ReplicaSets, with another size where a ReplicaSet
-    /// has the right size but was told of another one.
-    fn way_out(&self, path: &str) -> [Option<Value>; 2] {
-        const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
-        let model = self.checks.model();
-        let Some(d) = self.deployment_at(path) else { return [None, None] };
-        // Those that it is going to adopt count, too.
-        let is_ours = |set: &&Facts| {
-            let owned = set.controller.as_ref().is_none_or(|owner| *owner == d.uid);
-            owned && d.selects(set) && set.spec("replicas") > 0
-        };
-        let sets = || model.all("replicasets").filter(is_ours);
-        let size = d.spec("replicas");
-        let recreates = d.object["spec"]["strategy"]["type"] == "Recreate";
-        let told_otherwise =
-            sets().any(|set| set.annotation(DESIRED).is_some_and(|it| it != size.to_string()));
-        [
-            (recreates && sets().count() > 1).then(|| rolling(json!(1), json!(1))),
-            told_otherwise.then(|| json!(size + 1)),
-        ]
-    }
-
     /// Whether a Deployment becomes as desired without a user.
     fn needs_no_help(&self, path: &str) -> bool {
         self.deployment_at(path).is_none_or(|d| {
             let spec = &d.object["spec"];
-            let image = spec["template"]["spec"]["containers"][0]["image"].as_str();
-            let image = image.and_then(|image| image.strip_prefix("img:v"));
-            spec["paused"] != true && d.annotation(ROLLBACK).is_none() && image.is_some()
-        }) && self.way_out(path) == [None, None]
+            spec["paused"] != true && d.annotation(ROLLBACK).is_none() && d.runs()
+        })
     }
 
     fn deployment_at(&self, path: &str) -> Option<&Facts> {

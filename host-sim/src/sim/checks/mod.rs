@@ -71,6 +71,8 @@ pub(super) struct Checks {
     sizes: events::Sizes,
     /// Whether controllers may work on what is no longer so: a second one, or old lists.
     views_may_differ: bool,
+    /// Whether a watch may tell again of what has gone.
+    may_resurrect: bool,
     /// Whether whoever sent the request at hand has given it up: it may come after what was sent
     /// instead.
     is_overtaken: bool,
@@ -136,6 +138,10 @@ impl Checks {
             looks: looks::Looks::default(),
             sizes: events::Sizes::default(),
             is_overtaken: false,
+            may_resurrect: plan
+                .faults
+                .iter()
+                .any(|fault| matches!(fault.what, Fault::RepeatEvents(..))),
             views_may_differ: plan.faults.iter().any(|fault| confuses(fault.what)),
         }
     }
@@ -201,12 +207,13 @@ impl Checks {
             self.flights.0.push(flight);
             return Ok(());
         }
-        let verdict = workers::check(&self.flights, &issued)
+        let verdict = workers::check(&self.flights, &issued, self.may_resurrect)
             .and_then(|()| self.looks.check(device, &issued))
             .and_then(|()| creations::check(&self.wanted, &self.flights, &self.born, &issued))
             .and_then(|()| deletions::check(&self.wanted, &self.flights, &issued))
             .and_then(|()| self.rolling.check(&issued))
             .and_then(|()| recreate::check(&self.rolling, &issued))
+            .and_then(|()| ownership::check_claim(&issued))
             .and_then(|()| revisions::check(&issued));
         self.flights.0.push(flight);
         verdict
@@ -330,8 +337,9 @@ impl Flight {
     fn is_same_as(&self, other: &Self) -> bool {
         self.device == other.device
             && self.operation == other.operation
-            && self.owner == other.owner
             && self.document == other.document
+            // The pod that is deleted may have gone meanwhile.
+            && (self.owner == other.owner || self.operation.verb == Verb::Delete)
     }
 }
 

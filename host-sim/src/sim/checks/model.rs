@@ -102,14 +102,10 @@ impl Facts {
         self.object["metadata"]["annotations"][name].as_str()
     }
 
-    /// Whether the labels of `other` are what this one selects. The workload's selectors consist
-    /// of `matchLabels`.
-    pub(in crate::sim) fn selects(&self, other: &Self) -> bool {
-        let wanted = self.object["spec"]["selector"]["matchLabels"].as_object();
-        let labels = &other.object["metadata"]["labels"];
-        wanted.is_some_and(|wanted| {
-            !wanted.is_empty() && wanted.iter().all(|(name, value)| labels[name] == *value)
-        })
+    /// Whether pods of its template can run: the workload's images that cannot have other tags.
+    pub(in crate::sim) fn runs(&self) -> bool {
+        let image = self.object["spec"]["template"]["spec"]["containers"][0]["image"].as_str();
+        image.is_some_and(|image| image.starts_with("img:v") || image == "img:healed")
     }
 }
 

@@ -107,7 +107,13 @@ impl Rolling {
             let least = d.replicas - missing;
             let key = (issued.device, scaling.rs.uid());
             let mut known = self.available.get(&key).into_iter().flatten().map(|(_, it)| *it);
-            let holds = |own: i32| others + own.min(scaling.to) >= (others + own).min(least);
+            // A ReplicaSet that is about to shrink anyway still tells of pods that it will lose.
+            // Kubernetes counts on them: what it takes is measured by the statuses alone.
+            let taken = from - scaling.to;
+            let holds = |own: i32| {
+                others + own.min(scaling.to) >= (others + own).min(least)
+                    || others + own - taken >= least
+            };
             if !known.any(holds) {
                 let detail = format!("{all} available, {} wanted, {least} needed", scaling.to);
                 return Err((AVAILABILITY, detail));

@@ -5,9 +5,11 @@ use super::{Flights, Issued, Verdict};
 
 pub(super) const PROPERTY: &str = "one worker per key";
 
-pub(super) fn check(flights: &Flights, issued: &Issued<'_, '_>) -> Verdict {
+/// `resurrected`: an object that has gone may be told of again and get another worker, while the
+/// last request of the first one is under way.
+pub(super) fn check(flights: &Flights, issued: &Issued<'_, '_>, resurrected: bool) -> Verdict {
     let operation = issued.operation;
-    if operation.verb != Verb::Patch || operation.resource == "events" {
+    if operation.verb != Verb::Patch || operation.resource == "events" || resurrected {
         return Ok(());
     }
     // Patches name the object by its uid: another one may have the same name.
