@@ -4,8 +4,10 @@
 //! events without set-up. Counts do not depend on the machine's load. Exits with an error when a
 //! case costs 1.3 times as much in a cluster of 10,000 as in one of 100.
 
+mod callgrind;
+
 use std::hint::black_box;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use picokube_core::link::Slot;
 use picokube_core::queue::{Item, Next, Queue};
@@ -35,16 +37,11 @@ const CASES: [(&str, Run, bool); 5] = [
 ];
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().collect();
-    if let [_, flag, case, cached, events] = arguments.as_slice()
-        && flag == "--run"
-    {
-        let number = |text: &String| text.parse::<usize>().expect("a number");
-        CASES[number(case)].1(number(cached), number(events));
+    if let Some([case, cached, events]) = callgrind::asked_to_run().as_deref() {
+        CASES[*case].1(*cached, *events);
         return ExitCode::SUCCESS;
     }
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        eprintln!("valgrind is not installed: nothing is counted");
+    if !callgrind::is_there() {
         return ExitCode::FAILURE;
     }
     let mut failed = false;
@@ -60,24 +57,9 @@ fn main() -> ExitCode {
 }
 
 fn instructions(case: usize, cached: usize) -> u64 {
-    let once = count(case, cached, EVENTS);
-    let twice = count(case, cached, 2 * EVENTS);
+    let once = callgrind::count(&[case, cached, EVENTS]);
+    let twice = callgrind::count(&[case, cached, 2 * EVENTS]);
     (twice - once) / EVENTS as u64
-}
-
-fn count(case: usize, cached: usize, events: usize) -> u64 {
-    let this = std::env::current_exe().expect("the path of this program");
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(this)
-        .arg("--run")
-        .args([case, cached, events].map(|number| number.to_string()))
-        .output()
-        .expect("valgrind runs");
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "case {case} failed:\n{text}");
-    let collected = text.lines().find_map(|line| line.split_once("Collected : "));
-    collected.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"))
 }
 
 const PODS_EACH: usize = 10;

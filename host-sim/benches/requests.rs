@@ -7,8 +7,11 @@
 //! Exits with an error when one more watch costs so much that it cannot be a mere copy of what the
 //! others get: serialising the object would take about ten times as much.
 
+#[path = "../../core/benches/callgrind/mod.rs"]
+mod callgrind;
+
 use std::hint::black_box;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use http::Method;
@@ -38,22 +41,18 @@ const CASES: [(&str, Run, usize); 6] = [
 ];
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().collect();
-    if let [_, flag, case, count] = arguments.as_slice()
-        && flag == "--run"
-    {
-        let number = |text: &String| text.parse::<usize>().expect("a number");
-        CASES[number(case)].1(number(count));
+    if let Some([case, count]) = callgrind::asked_to_run().as_deref() {
+        CASES[*case].1(*count);
         return ExitCode::SUCCESS;
     }
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        eprintln!("valgrind is not installed: nothing is counted");
+    if !callgrind::is_there() {
         return ExitCode::FAILURE;
     }
     println!("{:<32} {:>12}", "", "instructions");
     let mut costs = Vec::new();
     for (case, (name, _, requests)) in CASES.iter().enumerate() {
-        let (once, twice) = (count(case, *requests), count(case, 2 * requests));
+        let count = |requests| callgrind::count(&[case, requests]);
+        let (once, twice) = (count(*requests), count(2 * requests));
         let cost = (twice - once) / *requests as u64;
         println!("{name:<32} {cost:>12}");
         costs.push(cost);
@@ -62,20 +61,6 @@ fn main() -> ExitCode {
     let one_more = ten_watches.saturating_sub(*one_watch) / 9;
     println!("{:<32} {one_more:>12}", "one more watch");
     if one_more > COPY { ExitCode::FAILURE } else { ExitCode::SUCCESS }
-}
-
-fn count(case: usize, requests: usize) -> u64 {
-    let this = std::env::current_exe().expect("the path of this program");
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(this)
-        .args(["--run".to_owned(), case.to_string(), requests.to_string()])
-        .output()
-        .expect("valgrind runs");
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "case {case} failed:\n{text}");
-    let collected = text.lines().find_map(|line| line.split_once("Collected : "));
-    collected.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"))
 }
 
 fn create(requests: usize) {

@@ -4,13 +4,15 @@
 //! the best of many short runs, taken in turn. Exits with an error when a pod takes more
 //! instructions than `serde_json` needs for the same fields.
 
+#[path = "../callgrind/mod.rs"]
+mod callgrind;
 mod serde_pod;
 
 use picokube_core::json::{Event, Step, Tokenizer};
 use picokube_core::wire::{Answer, AnswerDecoder, Deployment, Object, Pod, ReplicaSet};
 use serde::de::IgnoredAny;
 use std::hint::black_box;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 const POD: &[u8] = include_bytes!("../../tests/data/pod.json");
@@ -42,16 +44,11 @@ const CASES: [Case; 7] = [
 ];
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().collect();
-    if let [_, flag, case, documents] = arguments.as_slice()
-        && flag == "--run"
-    {
-        let number = |text: &String| text.parse::<usize>().expect("a number");
-        CASES[number(case)].2(number(documents));
+    if let Some([case, documents]) = callgrind::asked_to_run().as_deref() {
+        CASES[*case].2(*documents);
         return ExitCode::SUCCESS;
     }
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        eprintln!("valgrind is not installed: nothing is counted");
+    if !callgrind::is_there() {
         return ExitCode::FAILURE;
     }
     let times = times();
@@ -60,7 +57,8 @@ fn main() -> ExitCode {
     let [name, bytes, instructions, ratio, micros, time_ratio] = heading;
     println!("{name:<30}{bytes:>6}{instructions:>14}{ratio:>7}{micros:>8}{time_ratio:>7}");
     for (case, (name, bytes, _)) in CASES.iter().enumerate() {
-        counts[case] = count(case, 2 * DOCUMENTS) - count(case, DOCUMENTS);
+        counts[case] =
+            callgrind::count(&[case, 2 * DOCUMENTS]) - callgrind::count(&[case, DOCUMENTS]);
         let instructions = counts[case] / DOCUMENTS as u64;
         let ratio = counts[case] as f64 / counts[0] as f64;
         let micros = times[case].as_secs_f64() * 1e6 / DOCUMENTS as f64;
@@ -82,21 +80,6 @@ fn times() -> [Duration; CASES.len()] {
         }
     }
     best
-}
-
-fn count(case: usize, documents: usize) -> u64 {
-    let this = std::env::current_exe().expect("the path of this program");
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(this)
-        .arg("--run")
-        .args([case, documents].map(|number| number.to_string()))
-        .output()
-        .expect("valgrind runs");
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "case {case} failed:\n{text}");
-    let collected = text.lines().find_map(|line| line.split_once("Collected : "));
-    collected.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"))
 }
 
 fn decode<K: Object>(text: &[u8], chunk: usize, documents: usize) {
