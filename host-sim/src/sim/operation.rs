@@ -46,6 +46,13 @@ impl Operation {
         Self { verb, resource, namespace, name, status: next() == "status" }
     }
 
+    /// Whether this is the path of its object.
+    pub(super) fn path_is(&self, path: &str) -> bool {
+        let Self { namespace, resource, name, .. } = self;
+        let path = path.strip_suffix("/status").unwrap_or(path);
+        path.ends_with(&format!("/namespaces/{namespace}/{resource}/{name}"))
+    }
+
     /// Whether it is this, to objects of that resource.
     pub(super) fn is(&self, verb: Verb, resource: &str) -> bool {
         self.verb == verb && self.resource == resource && !self.status

@@ -110,6 +110,8 @@ pub(super) struct Flight {
     document: String,
     /// The owner of the pod that is created or deleted.
     owner: Option<Uid>,
+    /// The version of its object that the controller knew.
+    knew: Option<u64>,
 }
 
 impl Checks {
@@ -202,6 +204,7 @@ impl Checks {
             operation: operation.clone(),
             document: document.to_owned(),
             owner: issued.owner(),
+            knew: issued.known_version(),
         };
         if self.postponed.take(|postponed| postponed.is_same_as(&flight)).is_some() {
             self.flights.0.push(flight);
@@ -252,10 +255,25 @@ impl Checks {
     /// The server has carried out a write of a controller.
     pub(super) fn wrote(&mut self, device: usize, http: &HttpRequest, changed: bool) -> Verdict {
         self.sizes.check(http)?;
-        if self.views_may_differ || self.is_overtaken {
+        if self.views_may_differ || self.is_overtaken || self.has_changed_since(device, http) {
             return Ok(());
         }
         self.causes.wrote(device, http, changed)
+    }
+
+    /// Whether the object of a write has changed since the controller heard of it for the last
+    /// time: somebody else may have done the same.
+    fn has_changed_since(&self, device: usize, http: &HttpRequest) -> bool {
+        self.flights.of(device).filter(|flight| flight.operation.path_is(&http.path)).any(
+            |flight| {
+                let Operation { resource, namespace, name, .. } = &flight.operation;
+                let key = format!("{namespace}/{name}");
+                let object = self.model.all(resource).find(|object| object.key == key);
+                let version = object.map(|it| &it.object["metadata"]["resourceVersion"]);
+                let version = version.and_then(|version| version.as_str()?.parse().ok());
+                version != flight.knew
+            },
+        )
     }
 
     /// Objects have changed.
@@ -317,6 +335,21 @@ impl Issued<'_, '_> {
             pod.record.is_active() && selects
         };
         cache.pods_of(set).filter(move |(_, pod)| is_claimed(pod))
+    }
+
+    /// The version of the request's object, as the controller knows it.
+    fn known_version(&self) -> Option<u64> {
+        let (cache, Operation { resource, namespace, name, .. }) = (self.cache, self.operation);
+        let texts = &*cache.texts;
+        let version = match resource.as_str() {
+            "pods" => cache.pods.get(cache.pods.find(texts, namespace, name)?)?.version(),
+            "replicasets" => {
+                let slot = cache.replica_sets.find(texts, namespace, name)?;
+                cache.replica_sets.get(slot)?.version()
+            }
+            _ => cache.deployments.get(cache.deployments.find(texts, namespace, name)?)?.version(),
+        };
+        Some(version.number())
     }
 
     /// The owner of the pod that is created or deleted.
