@@ -32,12 +32,18 @@ pub const INIT_CONTAINERS: usize = 32;
 /// Annotations of one object that are told apart; all are covered by one digest.
 pub const ANNOTATIONS: usize = 32;
 
-/// Longest `continue` token of a list that is followed; with a longer one the list is read whole.
-///
-/// A token is JSON in base64 that names the last object, so that it stays below 600 bytes.
-pub const CONTINUE: usize = 768;
+/// Longest `continue` token of a list that is followed, as it stands in a URL; with a longer one
+/// the list is read whole. A token names the last object, in base64: one whose namespace and name
+/// have more than a hundred characters leads to a longer one.
+pub const CONTINUE: usize = 240;
+/// Longest label selector of a watch, as it stands in a URL.
+pub const SELECTOR: usize = 128;
+/// Longest path and query of a list or watch.
+pub const WATCH_TARGET: usize = 512;
 
-const _: () = assert!(CONTINUE > (NAMESPACE + NAME + 100) * 4 / 3);
+const PATH: usize = "/apis/apps/v1/namespaces//replicasets".len() + NAMESPACE;
+const QUERY: usize = "?labelSelector=&limit=500&continue=".len() + SELECTOR + CONTINUE;
+const _: () = assert!(PATH + QUERY <= WATCH_TARGET);
 const _: () = assert!(LABEL_KEY == 317);
 const _: () = assert!(NAMESPACE <= NAME);
 const _: () = assert!(LABELS <= u8::MAX as usize);

@@ -1,8 +1,10 @@
 //! The list half of the reflector.
 
+use crate::limits;
 use crate::time::Instant;
 use crate::wire::{Reason, ResourceVersion, Status};
 
+use super::request::length_in_url;
 use super::{More, Next, Phase, Seen, Source, Watch};
 
 /// Where a list stands.
@@ -105,7 +107,10 @@ impl Watch {
         self.continue_token.clear();
         let kept = match end.more {
             More::None => return self.list_complete(now, random, source),
-            More::Token(token) => self.continue_token.push_str(token).is_ok(),
+            More::Token(token) => {
+                length_in_url(token) <= limits::CONTINUE
+                    && self.continue_token.push_str(token).is_ok()
+            }
             More::Unreadable => false,
         };
         if self.list.pages == 0 && self.list.at == At::Any {

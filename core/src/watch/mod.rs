@@ -14,7 +14,7 @@ mod source;
 mod stream;
 
 pub use feed::{Cached, Decoder, Feed, Handler};
-pub use request::{Request, Resource};
+pub use request::{Request, Resource, length_in_url};
 pub use source::{ListEnd, Malformed, More, Seen, Shape, Source};
 
 use heapless::String;

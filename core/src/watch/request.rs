@@ -86,6 +86,15 @@ impl fmt::Display for Request<'_> {
     }
 }
 
+/// How long a text is in a URL.
+pub fn length_in_url(text: &str) -> usize {
+    text.bytes().map(|byte| if is_plain(byte) { 1 } else { "%00".len() }).sum()
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~')
+}
+
 struct Query<'a, 'b> {
     out: &'a mut fmt::Formatter<'b>,
     empty: bool,
@@ -100,7 +109,7 @@ impl Query<'_, '_> {
     fn text(&mut self, name: &str, value: &str) -> fmt::Result {
         self.name(name)?;
         for byte in value.bytes() {
-            if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            if is_plain(byte) {
                 self.out.write_char(char::from(byte))?;
             } else {
                 write!(self.out, "%{byte:02X}")?;

@@ -194,7 +194,7 @@ struct RunOptions {
     /// more than one, permission to list and watch the whole cluster is needed
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     namespace: Vec<String>,
-    /// Look at objects with these labels only
+    /// Look at objects with these labels only; up to 128 characters, as a URL has them
     #[arg(long, value_name = "SELECTOR")]
     selector: Option<String>,
     #[command(flatten)]

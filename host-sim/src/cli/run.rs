@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use picokube_core::limits::SELECTOR;
 use picokube_core::manager::{Enabled, Rate, Settings};
 use picokube_core::time::Duration;
+use picokube_core::watch::length_in_url;
 
 use crate::controllers::{self, Controllers, Credentials, Endpoint, Material};
 
@@ -21,7 +23,7 @@ pub(super) async fn run(options: RunOptions) -> Result<()> {
     let mut settings = settings(&options.controllers, DEFAULT_QPS)?;
     // The settings live as long as the process, as on a microcontroller.
     settings.namespaces = namespaces(options.namespace)?;
-    settings.label_selector = options.selector.map(|selector| &*selector.leak());
+    settings.label_selector = options.selector.map(selector).transpose()?;
     let namespace = match settings.namespaces {
         [only] => Some(*only),
         _ => None,
@@ -33,6 +35,15 @@ pub(super) async fn run(options: RunOptions) -> Result<()> {
     let controllers = controllers::start(controllers::Options { endpoint, capacity, settings })?;
     serve(&controllers, address).await?;
     interrupted().await
+}
+
+/// The chosen selector, if it is not too long to be sent.
+fn selector(selector: String) -> Result<&'static str> {
+    let length = length_in_url(&selector);
+    if length > SELECTOR {
+        bail!("--selector has {length} characters in a URL, {SELECTOR} are possible: {selector}");
+    }
+    Ok(selector.leak())
 }
 
 /// The chosen namespaces, each once.

@@ -9,7 +9,7 @@ use picokube_core::backoff::Backoff;
 use crate::{Connection, Error, Head, Method, Receiver, Request};
 
 /// The longest request target that [`follow()`] can ask for.
-pub const MAX_TARGET: usize = 512;
+pub const MAX_TARGET: usize = picokube_core::limits::WATCH_TARGET;
 
 /// What is done with a stream that is opened again whenever it ends.
 pub trait Follower: Receiver {

@@ -35,6 +35,8 @@ fn arguments_that_cannot_be() -> Result<()> {
     )?;
     complains(&with(&["--feature-gates", "Dreams=true"]), &["Dreams=true", "known is"])?;
     complains(&with(&["--capacity", "endless"]), &["endless", "tiny", "host"])?;
+    let long = ["app in (", &"x,".repeat(60), "x)"].concat();
+    complains(&[&server[..], &["--selector", &long]].concat(), &["--selector", "128", &long])?;
     complains(&with(&["--kubeconfig", "x"]), &["cannot be used with"])?;
     complains(&with(&["--client-certificate", "x"]), &["--client-key"])?;
     complains(&["--kubeconfig", "x", "--token-file", "y"], &["cannot be used with"])?;

@@ -110,7 +110,7 @@ impl Runtime<'_> {
         self.with(|manager, now, random| match manager.poll_watch(kind, now, random) {
             Some(Command::Send(request)) => {
                 target.clear();
-                // Targets of watches are bounded by the longest selector a user may configure.
+                // The core keeps to the bound, whoever configures it to the longest selector.
                 match write!(target, "{request}") {
                     Ok(()) => Wanted::Send(request.id()),
                     Err(_) => Wanted::Nothing,
