@@ -15,7 +15,7 @@ use picokube_core::watch::{Command, Input, RequestId};
 /// Fixed when the program is built; all zero, so that it could be a `static` in `.bss`.
 type Memory = picokube_core::resources! { pods: 64, replica_sets: 16, deployments: 8 };
 /// One request at a time of each kind, two keys of each controller, sixteen events.
-type Work = Workspace<1, 1, 2, 16>;
+type Work = Workspace<1, 2, 16>;
 type Open = Option<(RequestId, Exchange)>;
 
 fn main() {

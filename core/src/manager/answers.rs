@@ -1,17 +1,16 @@
 //! Taking in the answers to requests.
 
 use crate::planted::{Bug, planted};
-use crate::store::{Applied, Cache, Kind};
+use crate::store::{Applied, Cache};
 use crate::time::{Duration, Instant};
 use crate::watch::{Cached, Handler};
-use crate::wire::{Answer, Meta, ResourceVersion, Status};
+use crate::wire::{Answer, AnswerDecoder, Meta, ResourceVersion, Status};
 
 use super::context::Context;
-use super::issue::LaneKind;
 use super::request::{Failure, Ticket};
 use super::respond::{Reply, ReplyKind};
 use super::router::Router;
-use super::workspace::{Desk, Job, Lane, LaneState};
+use super::workspace::{Desk, Job, LaneDecoder, LaneState};
 use super::{Manager, dispatch::EVENT_LANE};
 
 /// How often a request is repeated because the server says `Retry-After`.
@@ -42,18 +41,17 @@ impl Manager<'_> {
             return;
         }
         let cache = &self.parts.cache;
-        let Desk { pods, replica_sets, deployments, .. } = &mut self.desk;
-        let at = usize::from(ticket.lane);
-        let (sets_at, deployments_at) = (pods.len(), pods.len() + replica_sets.len());
-        if let Some(lane) = pods.get_mut(at) {
-            feed(lane, cache, bytes);
-        } else if let Some(lane) = at.checked_sub(sets_at).and_then(|at| replica_sets.get_mut(at)) {
-            feed(lane, cache, bytes);
-        } else if let Some(lane) =
-            at.checked_sub(deployments_at).and_then(|at| deployments.get_mut(at))
-        {
-            feed(lane, cache, bytes);
+        let Desk { states, decoders, .. } = &mut self.desk;
+        let Some(state) = states.get_mut(usize::from(ticket.lane)) else { return };
+        if !state.readable {
+            return;
         }
+        state.readable = match decoders.get_mut(usize::from(state.decoder)) {
+            Some(LaneDecoder::Pod(decoder)) => feed(decoder, cache, bytes),
+            Some(LaneDecoder::ReplicaSet(decoder)) => feed(decoder, cache, bytes),
+            Some(LaneDecoder::Deployment(decoder)) => feed(decoder, cache, bytes),
+            None => false,
+        };
     }
 
     /// The request has ended: with a complete response, or with a failure. The ticket is void.
@@ -71,7 +69,7 @@ impl Manager<'_> {
             return;
         }
         self.count_answer(&state, end);
-        self.conclude(ticket, &job, &state, now, end);
+        self.conclude(&job, &state, now, end);
         self.release_job(ticket);
     }
 
@@ -100,23 +98,7 @@ impl Manager<'_> {
             state.retries += 1;
             state.resend_at = Some(now + Duration::from_secs(u64::from(seconds)));
         }
-        self.reset_decoder(ticket.lane);
         true
-    }
-
-    fn reset_decoder(&mut self, lane: u8) {
-        let Desk { pods, replica_sets, deployments, .. } = &mut self.desk;
-        let at = usize::from(lane);
-        let (sets_at, deployments_at) = (pods.len(), pods.len() + replica_sets.len());
-        if let Some(lane) = pods.get_mut(at) {
-            lane.decoder.reset();
-        } else if let Some(lane) = at.checked_sub(sets_at).and_then(|at| replica_sets.get_mut(at)) {
-            lane.decoder.reset();
-        } else if let Some(lane) =
-            at.checked_sub(deployments_at).and_then(|at| deployments.get_mut(at))
-        {
-            lane.decoder.reset();
-        }
     }
 
     fn count_answer(&mut self, state: &LaneState, end: Result<(), Failure>) {
@@ -130,25 +112,10 @@ impl Manager<'_> {
     }
 
     /// Applies the object that came back, then tells the worker.
-    fn conclude(
-        &mut self,
-        ticket: Ticket,
-        job: &Job,
-        state: &LaneState,
-        now: Instant,
-        end: Result<(), Failure>,
-    ) {
+    fn conclude(&mut self, job: &Job, state: &LaneState, now: Instant, end: Result<(), Failure>) {
         let Some(wall) = self.wall.at(now) else { return };
-        let version_of = |kind| self.watch(kind).version().unwrap_or_default();
-        let seen = match job.task.lane() {
-            LaneKind::Pod => version_of(Kind::Pod),
-            LaneKind::ReplicaSet => version_of(Kind::ReplicaSet),
-            LaneKind::Deployment => version_of(Kind::Deployment),
-        };
+        let seen = self.watch(job.task.kind()).version().unwrap_or_default();
         let Self { parts, desk, settings, metrics, .. } = self;
-        let Desk { pods, replica_sets, deployments, .. } = desk;
-        let at = usize::from(ticket.lane);
-        let (sets_at, deployments_at) = (pods.len(), pods.len() + replica_sets.len());
         let router = &mut Router {
             replica_set_queue: parts.replica_set_queue,
             deployment_queue: parts.deployment_queue,
@@ -159,20 +126,16 @@ impl Manager<'_> {
             now,
         };
         let cache = &mut parts.cache;
-        let reply = match job.task.lane() {
-            LaneKind::Pod => {
-                pods.get_mut(at).map(|lane| read(lane, state, end, cache, router, seen))
+        let reply = match desk.decoders.get_mut(usize::from(state.decoder)) {
+            Some(LaneDecoder::Pod(decoder)) => read(decoder, state, end, cache, router, seen),
+            Some(LaneDecoder::ReplicaSet(decoder)) => {
+                read(decoder, state, end, cache, router, seen)
             }
-            LaneKind::ReplicaSet => at
-                .checked_sub(sets_at)
-                .and_then(|at| replica_sets.get_mut(at))
-                .map(|lane| read(lane, state, end, cache, router, seen)),
-            LaneKind::Deployment => at
-                .checked_sub(deployments_at)
-                .and_then(|at| deployments.get_mut(at))
-                .map(|lane| read(lane, state, end, cache, router, seen)),
+            Some(LaneDecoder::Deployment(decoder)) => {
+                read(decoder, state, end, cache, router, seen)
+            }
+            None => return,
         };
-        let Some(reply) = reply else { return };
         let mut context = Context {
             cache: &mut parts.cache,
             replica_set_queue: parts.replica_set_queue,
@@ -200,29 +163,28 @@ impl Manager<'_> {
     }
 }
 
-fn feed<K: Cached>(lane: &mut Lane<K>, cache: &Cache<'_>, bytes: &[u8]) {
-    if lane.state.readable {
-        // The watch may have been faster.
-        let is_known = |_, meta: &Meta| K::is_known(meta, cache);
-        lane.state.readable = lane.decoder.feed_unless(bytes, &is_known).is_ok();
-    }
+/// Whether the body makes sense so far.
+fn feed<K: Cached>(decoder: &mut AnswerDecoder<K>, cache: &Cache<'_>, bytes: &[u8]) -> bool {
+    // The watch may have been faster.
+    let is_known = |_, meta: &Meta| K::is_known(meta, cache);
+    decoder.feed_unless(bytes, &is_known).is_ok()
 }
 
 /// Reads what an answer says. An object in it that is newer than what the watch has told so far
 /// goes to the cache at once: own writes count.
-fn read<'l, K: Cached>(
-    lane: &'l mut Lane<K>,
+fn read<'d, K: Cached>(
+    decoder: &'d mut AnswerDecoder<K>,
     state: &LaneState,
     end: Result<(), Failure>,
     cache: &mut Cache<'_>,
     router: &mut Router<'_>,
     seen: ResourceVersion,
-) -> Reply<'l> {
+) -> Reply<'d> {
     if let Err(failure) = end {
         return Reply { kind: ReplyKind::Failed(failure), message: failure.text(), meta: None };
     }
     let code = state.status;
-    let answer = if state.readable { lane.decoder.finish().ok() } else { None };
+    let answer = if state.readable { decoder.finish().ok() } else { None };
     match answer {
         Some(Answer::Object(object)) => {
             let meta = object.meta();

@@ -8,12 +8,11 @@ use crate::queue::Next;
 use crate::replicaset;
 use crate::store::Kind;
 use crate::time::Instant;
-use crate::wire::Object;
 
 use super::body::Author;
-use super::issue::{LaneKind, Workers, compose, deployment_job, replica_set_job, writes_set};
+use super::issue::{Workers, compose, deployment_job, replica_set_job, writes_set};
 use super::request::{Body, ContentType, Method, Request, Target, Ticket};
-use super::workspace::{Desk, Job, Lane, LaneState};
+use super::workspace::{Desk, Job, LaneState};
 use super::{Controller, Manager};
 
 /// The lane of events, in tickets.
@@ -261,12 +260,7 @@ impl Manager<'_> {
 
     /// Whether a job can begin now: there is a lane, and nobody else writes to the same object.
     fn has_room(&self, job: &Job) -> bool {
-        let Desk { pods, replica_sets, deployments, .. } = &self.desk;
-        match job.task.lane() {
-            LaneKind::Pod => has_free(pods),
-            LaneKind::ReplicaSet => has_free(replica_sets) && !self.is_set_busy(job),
-            LaneKind::Deployment => has_free(deployments),
-        }
+        self.desk.free_lane().is_some() && !self.is_set_busy(job)
     }
 
     /// Puts a job into a free lane and composes its request. `false` if it has to wait.
@@ -274,17 +268,16 @@ impl Manager<'_> {
         if !self.has_room(&job) {
             return false;
         }
-        let desk = &mut self.desk;
-        let (pods, sets) = (desk.pods.len(), desk.replica_sets.len());
-        let free = match job.task.lane() {
-            LaneKind::Pod => free(desk.pods, 0),
-            LaneKind::ReplicaSet => free(desk.replica_sets, pods),
-            LaneKind::Deployment => free(desk.deployments, pods + sets),
-        };
-        let Some((index, state)) = free else { return false };
+        let Some((index, decoder)) = self.desk.free_lane() else { return false };
+        let Desk { states, decoders, .. } = &mut self.desk;
+        let Some(state) = states.get_mut(index) else { return false };
+        if let Some(decoder) = decoders.get_mut(decoder) {
+            decoder.prepare(job.task.kind());
+        }
         self.serial = self.serial.wrapping_add(1);
-        *state = LaneState { serial: self.serial, job: None, ..LaneState::FREE };
-        let ticket = Ticket { lane: index, serial: self.serial };
+        let decoder = decoder as u8;
+        *state = LaneState { serial: self.serial, decoder, ..LaneState::FREE };
+        let ticket = Ticket { lane: index as u8, serial: self.serial };
         job.name.retain(self.parts.cache.texts);
         self.parts.cache.texts.retain(job.namespace);
         job.at = self.wall.at(now).unwrap_or_default();
@@ -301,10 +294,8 @@ impl Manager<'_> {
     fn is_set_busy(&self, job: &Job) -> bool {
         writes_set(job, job.uid)
             && self
-                .desk
-                .replica_sets
-                .iter()
-                .any(|lane| lane.state.job.is_some_and(|other| writes_set(&other, job.uid)))
+                .lane_states()
+                .any(|state| state.job.is_some_and(|other| writes_set(&other, job.uid)))
     }
 
     fn compose(&self, ticket: Ticket, job: &Job, place: &mut Option<Request>) {
@@ -318,11 +309,17 @@ impl Manager<'_> {
     fn resend(&mut self, now: Instant, place: &mut Option<Request>) -> bool {
         let due = |state: &LaneState| state.resend_at.is_some_and(|at| at <= now);
         let Some(index) = self.lane_states().position(due) else { return false };
+        let Some(decoder) = self.desk.free_decoder() else { return false };
         self.serial = self.serial.wrapping_add(1);
         let serial = self.serial;
-        let Some(state) = self.lane_state_mut(index as u8) else { return false };
-        *state = LaneState { serial, job: state.job, retries: state.retries, ..LaneState::FREE };
-        if let Some(job) = state.job {
+        let Desk { states, decoders, .. } = &mut self.desk;
+        let Some(state) = states.get_mut(index) else { return false };
+        let LaneState { job, retries, .. } = *state;
+        *state = LaneState { serial, job, retries, decoder: decoder as u8, ..LaneState::FREE };
+        if let Some(job) = job {
+            if let Some(decoder) = decoders.get_mut(decoder) {
+                decoder.prepare(job.task.kind());
+            }
             self.compose(Ticket { lane: index as u8, serial }, &job, place);
         }
         place.is_some()
@@ -380,18 +377,11 @@ impl Manager<'_> {
     }
 
     pub(super) fn lane_states(&self) -> impl Iterator<Item = &LaneState> {
-        let Desk { pods, replica_sets, deployments, .. } = &self.desk;
-        let pods = pods.iter().map(|lane| &lane.state);
-        let sets = replica_sets.iter().map(|lane| &lane.state);
-        pods.chain(sets).chain(deployments.iter().map(|lane| &lane.state))
+        self.desk.states.iter()
     }
 
     pub(super) fn lane_state_mut(&mut self, index: u8) -> Option<&mut LaneState> {
-        let Desk { pods, replica_sets, deployments, .. } = &mut self.desk;
-        let pods = pods.iter_mut().map(|lane| &mut lane.state);
-        let sets = replica_sets.iter_mut().map(|lane| &mut lane.state);
-        let all = pods.chain(sets).chain(deployments.iter_mut().map(|lane| &mut lane.state));
-        all.into_iter().nth(usize::from(index))
+        self.desk.states.get_mut(usize::from(index))
     }
 
     /// Frees the lane of a request that has ended.
@@ -402,16 +392,6 @@ impl Manager<'_> {
             self.parts.cache.texts.release(job.namespace);
         }
     }
-}
-
-fn has_free<K: Object>(lanes: &[Lane<K>]) -> bool {
-    lanes.iter().any(|lane| lane.state.job.is_none())
-}
-
-fn free<K: Object>(lanes: &mut [Lane<K>], offset: usize) -> Option<(u8, &mut LaneState)> {
-    let (at, lane) = lanes.iter_mut().enumerate().find(|(_, lane)| lane.state.job.is_none())?;
-    lane.decoder.reset();
-    Some(((offset + at) as u8, &mut lane.state))
 }
 
 /// The worker that waits for a job.

@@ -6,7 +6,7 @@ use crate::deployment;
 use crate::json::template_hash;
 use crate::link::Slot;
 use crate::replicaset;
-use crate::store::{Cache, Entry};
+use crate::store::{Cache, Entry, Kind};
 use crate::time::Timestamp;
 use crate::wire::Uid;
 
@@ -14,18 +14,11 @@ use super::names::{append_history, display, new_set_name, object, write_collecti
 use super::request::{Body, ContentType, Make, Method, Request, Splice, Target, Ticket};
 use super::workspace::{Job, Task};
 
-/// Which lanes a task runs in: by the kind of object in its answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LaneKind {
-    Pod,
-    ReplicaSet,
-    Deployment,
-}
-
 impl Task {
-    pub(super) const fn lane(self) -> LaneKind {
+    /// The kind of object in the answer.
+    pub(super) const fn kind(self) -> Kind {
         match self {
-            Self::AdoptPod | Self::ReleasePod | Self::CreatePod | Self::DeletePod => LaneKind::Pod,
+            Self::AdoptPod | Self::ReleasePod | Self::CreatePod | Self::DeletePod => Kind::Pod,
             Self::RecheckReplicaSet
             | Self::ReplicaSetStatus
             | Self::AdoptReplicaSet
@@ -33,11 +26,11 @@ impl Task {
             | Self::CreateReplicaSet
             | Self::UpdateReplicaSet { .. }
             | Self::ScaleReplicaSet { .. }
-            | Self::DeleteReplicaSet => LaneKind::ReplicaSet,
+            | Self::DeleteReplicaSet => Kind::ReplicaSet,
             Self::RecheckDeployment
             | Self::DeploymentStatus
             | Self::Rollback { .. }
-            | Self::ClearRollback => LaneKind::Deployment,
+            | Self::ClearRollback => Kind::Deployment,
         }
     }
 
@@ -265,7 +258,7 @@ fn rollback_of(cache: &Cache<'_>, worker: &deployment::Worker, job: &Job) -> Opt
 
 /// Whether a job is about this ReplicaSet and changes its version.
 pub(super) fn writes_set(job: &Job, uid: Uid) -> bool {
-    job.task.lane() == LaneKind::ReplicaSet
+    job.task.kind() == Kind::ReplicaSet
         && job.task != Task::RecheckReplicaSet
         && job.task != Task::CreateReplicaSet
         && job.uid == uid

@@ -3,28 +3,22 @@
 use crate::deployment;
 use crate::event::{Event, Recorder};
 use crate::replicaset;
+use crate::store::Kind;
 use crate::text::{Name, Text};
 use crate::time::{Instant, Timestamp};
 use crate::watch::Decoder;
-use crate::wire::{self, AnswerDecoder, Object, ResourceVersion, Uid};
+use crate::wire::{self, AnswerDecoder, ResourceVersion, Uid};
 
 use crate::deployment::View;
 use crate::link::Slot;
 
 /// Memory that work in progress takes, whatever the size of the cluster.
 ///
-/// `PODS` requests for pods, and `OBJECTS` each for ReplicaSets and Deployments, can be under way
-/// at a time; `WORKERS` keys of each controller are processed at a time; `EVENTS` events wait, and
-/// so many are remembered.
-pub struct Workspace<
-    const PODS: usize,
-    const OBJECTS: usize,
-    const WORKERS: usize,
-    const EVENTS: usize,
-> {
-    pods: [Lane<wire::Pod>; PODS],
-    replica_sets: [Lane<wire::ReplicaSet>; OBJECTS],
-    deployments: [Lane<wire::Deployment>; OBJECTS],
+/// `LANES` requests can be under way at a time, events apart; `WORKERS` keys of each controller are
+/// processed at a time; `EVENTS` events wait, and so many are remembered.
+pub struct Workspace<const LANES: usize, const WORKERS: usize, const EVENTS: usize> {
+    states: [[LaneState; STATES]; LANES],
+    decoders: [LaneDecoder; LANES],
     replica_set_workers: [replicaset::Worker; WORKERS],
     deployment_workers: [deployment::Worker; WORKERS],
     recorder: Recorder<[Event; EVENTS]>,
@@ -34,11 +28,14 @@ pub struct Workspace<
     deployment_feed: Decoder<wire::Deployment>,
 }
 
+/// Requests per lane: one is under way, the others wait until the server wants to see them again,
+/// which needs no decoder.
+const STATES: usize = 3;
+
 /// Views of the parts of a [`Workspace`], whatever its capacities.
 pub struct Desk<'a> {
-    pub(super) pods: &'a mut [Lane<wire::Pod>],
-    pub(super) replica_sets: &'a mut [Lane<wire::ReplicaSet>],
-    pub(super) deployments: &'a mut [Lane<wire::Deployment>],
+    pub(super) states: &'a mut [LaneState],
+    pub(super) decoders: &'a mut [LaneDecoder],
     pub(super) replica_set_workers: &'a mut [replicaset::Worker],
     pub(super) deployment_workers: &'a mut [deployment::Worker],
     pub(super) recorder: &'a mut Recorder,
@@ -48,17 +45,16 @@ pub struct Desk<'a> {
     pub(super) deployment_feed: &'a mut Decoder<wire::Deployment>,
 }
 
-impl<const PODS: usize, const OBJECTS: usize, const WORKERS: usize, const EVENTS: usize>
-    Workspace<PODS, OBJECTS, WORKERS, EVENTS>
+impl<const LANES: usize, const WORKERS: usize, const EVENTS: usize>
+    Workspace<LANES, WORKERS, EVENTS>
 {
     /// A workspace in which nothing happens yet.
     pub const fn new() -> Self {
-        const { assert!(PODS > 0 && OBJECTS > 0 && WORKERS > 0 && WORKERS < 256) };
-        const { assert!(PODS + 2 * OBJECTS < 255) };
+        const { assert!(LANES > 0 && WORKERS > 0 && WORKERS < 256) };
+        const { assert!(LANES * STATES < 255) };
         Self {
-            pods: [const { Lane::new() }; PODS],
-            replica_sets: [const { Lane::new() }; OBJECTS],
-            deployments: [const { Lane::new() }; OBJECTS],
+            states: [[LaneState::FREE; STATES]; LANES],
+            decoders: [const { LaneDecoder::NEW }; LANES],
             replica_set_workers: [const { replicaset::Worker::IDLE }; WORKERS],
             deployment_workers: [const { deployment::Worker::IDLE }; WORKERS],
             recorder: Recorder::new(),
@@ -72,9 +68,8 @@ impl<const PODS: usize, const OBJECTS: usize, const WORKERS: usize, const EVENTS
     /// The parts, in the form that the manager works on.
     pub fn desk(&mut self) -> Desk<'_> {
         Desk {
-            pods: &mut self.pods,
-            replica_sets: &mut self.replica_sets,
-            deployments: &mut self.deployments,
+            states: self.states.as_flattened_mut(),
+            decoders: &mut self.decoders,
             replica_set_workers: &mut self.replica_set_workers,
             deployment_workers: &mut self.deployment_workers,
             recorder: &mut self.recorder,
@@ -86,27 +81,62 @@ impl<const PODS: usize, const OBJECTS: usize, const WORKERS: usize, const EVENTS
     }
 }
 
-impl<const PODS: usize, const OBJECTS: usize, const WORKERS: usize, const EVENTS: usize> Default
-    for Workspace<PODS, OBJECTS, WORKERS, EVENTS>
+impl<const LANES: usize, const WORKERS: usize, const EVENTS: usize> Default
+    for Workspace<LANES, WORKERS, EVENTS>
 {
     fn default() -> Self {
         Self::new()
     }
 }
 
-/// Where one request at a time is under way.
-pub(super) struct Lane<K: Object> {
-    pub(super) state: LaneState,
-    pub(super) decoder: AnswerDecoder<K>,
-}
+impl Desk<'_> {
+    /// Where another request can begin: its state and its decoder.
+    pub(super) fn free_lane(&self) -> Option<(usize, usize)> {
+        let state = self.states.iter().position(|state| state.job.is_none())?;
+        Some((state, self.free_decoder()?))
+    }
 
-impl<K: Object> Lane<K> {
-    const fn new() -> Self {
-        Self { state: LaneState::FREE, decoder: AnswerDecoder::new() }
+    /// A decoder that no request under way has.
+    pub(super) fn free_decoder(&self) -> Option<usize> {
+        let is_free = |at: &usize| !self.states.iter().any(|state| state.has_decoder(*at));
+        (0..self.decoders.len()).find(is_free)
     }
 }
 
-/// The request in a lane.
+/// Reads the answer to one request at a time, whatever object is in it: the largest kind takes
+/// all of its memory, and the others would stand idle beside it.
+#[expect(clippy::large_enum_variant, reason = "one memory for all of them is the point")]
+pub(super) enum LaneDecoder {
+    Pod(AnswerDecoder<wire::Pod>),
+    ReplicaSet(AnswerDecoder<wire::ReplicaSet>),
+    Deployment(AnswerDecoder<wire::Deployment>),
+}
+
+impl LaneDecoder {
+    const NEW: Self = Self::Pod(AnswerDecoder::new());
+
+    /// Gets ready for an answer with an object of this kind.
+    pub(super) fn prepare(&mut self, kind: Kind) {
+        match (self, kind) {
+            (Self::Pod(decoder), Kind::Pod) => decoder.reset(),
+            (Self::ReplicaSet(decoder), Kind::ReplicaSet) => decoder.reset(),
+            (Self::Deployment(decoder), Kind::Deployment) => decoder.reset(),
+            (other, kind) => other.turn_into(kind),
+        }
+    }
+
+    /// Copies a constant, and not by way of the stack, which may be small.
+    #[inline(never)]
+    fn turn_into(&mut self, kind: Kind) {
+        match kind {
+            Kind::Pod => *self = const { Self::Pod(AnswerDecoder::new()) },
+            Kind::ReplicaSet => *self = const { Self::ReplicaSet(AnswerDecoder::new()) },
+            Kind::Deployment => *self = const { Self::Deployment(AnswerDecoder::new()) },
+        }
+    }
+}
+
+/// A request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LaneState {
     pub(super) job: Option<Job>,
@@ -119,6 +149,8 @@ pub(super) struct LaneState {
     pub(super) readable: bool,
     /// The request is to be sent again, not before this.
     pub(super) resend_at: Option<Instant>,
+    /// Which decoder reads the answer, while the request is under way.
+    pub(super) decoder: u8,
 }
 
 impl LaneState {
@@ -130,7 +162,12 @@ impl LaneState {
         retries: 0,
         readable: true,
         resend_at: None,
+        decoder: 0,
     };
+
+    fn has_decoder(&self, at: usize) -> bool {
+        self.job.is_some() && self.resend_at.is_none() && usize::from(self.decoder) == at
+    }
 }
 
 /// What a request is for.

@@ -1,13 +1,13 @@
 //! The decoders: bytes in, one object after the other out.
 
-use super::envelope::{Change, IsKnown, ListMeta, ObjectFault, Reader};
+use super::envelope::{Change, IsKnown, ListMeta, ListPart, NoList, ObjectFault, Reader};
 use super::project::FieldFault;
 use super::table::Table;
 use super::{Meta, Object, ResourceVersion, Status};
 use crate::json;
 
 /// Reads an answer that holds one object, or the Status that came instead.
-pub struct AnswerDecoder<K: Object>(Reader<K>);
+pub struct AnswerDecoder<K: Object>(Reader<K, NoList>);
 
 /// What an answer holds.
 #[derive(Debug)]
@@ -285,12 +285,6 @@ impl<K: Object> Reader<K> {
         }
     }
 
-    /// The metadata of an object that is known. What was wrong with it, if anything, is old news.
-    fn known(&mut self) -> &Meta {
-        self.take_fault();
-        self.envelope.object.meta()
-    }
-
     /// A bookmark has a version and nothing else that an object must have.
     fn bookmark(&mut self) -> WatchEvent<'_, K> {
         let resource_version = self.envelope.object.meta().resource_version;
@@ -303,6 +297,14 @@ impl<K: Object> Reader<K> {
             Err(fault) => WatchEvent::Faulty(Change::Bookmark, fault),
             Ok(_) => WatchEvent::Unknown,
         }
+    }
+}
+
+impl<K: Object, L: ListPart> Reader<K, L> {
+    /// The metadata of an object that is known. What was wrong with it, if anything, is old news.
+    fn known(&mut self) -> &Meta {
+        self.take_fault();
+        self.envelope.object.meta()
     }
 }
 

@@ -12,21 +12,22 @@ use heapless::String;
 
 /// Reads objects of one kind out of one sort of envelope, one object at a time.
 ///
-/// Made for static memory: it holds one object at Kubernetes' full limits, and is a constant.
-pub(super) struct Reader<K: Object> {
+/// Made for static memory: it holds one object at Kubernetes' full limits, and is a constant. `L` is
+/// what it keeps of a list.
+pub(super) struct Reader<K: Object, L = ListMeta> {
     pub(super) tokenizer: Tokenizer,
     projector: Projector,
-    pub(super) envelope: Envelope<K>,
+    pub(super) envelope: Envelope<K, L>,
     pub(super) root: &'static Table,
 }
 
 /// The object and what is around it.
-pub(super) struct Envelope<K: Object> {
+pub(super) struct Envelope<K: Object, L = ListMeta> {
     pub(super) object: K,
     state: K::State,
     pub(super) status: Status,
     pub(super) change: Option<Change>,
-    pub(super) list: ListMeta,
+    pub(super) list: L,
     pub(super) list_fault: Option<FieldFault>,
     /// An item of a list is complete and waits to be taken.
     pub(super) has_item: bool,
@@ -67,6 +68,67 @@ pub struct ListMeta {
     pub remaining: Option<u64>,
 }
 
+/// What a reader keeps of the metadata of a list.
+pub(super) trait ListPart {
+    const EMPTY: Self;
+
+    fn clear(&mut self);
+    fn keep(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault>;
+    fn continue_token(&mut self, event: Event<'_>) -> Result<(), Fault>;
+}
+
+/// Where no list can come.
+pub(super) struct NoList;
+
+impl ListPart for NoList {
+    const EMPTY: Self = Self;
+
+    fn clear(&mut self) {}
+
+    fn keep(&mut self, _: Field, _: Value<'_>) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn continue_token(&mut self, _: Event<'_>) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+impl ListPart for ListMeta {
+    const EMPTY: Self = Self {
+        resource_version: ResourceVersion::ANY,
+        continue_token: String::new(),
+        remaining: None,
+    };
+
+    fn clear(&mut self) {
+        self.resource_version = ResourceVersion::ANY;
+        self.continue_token.clear();
+        self.remaining = None;
+    }
+
+    fn keep(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault> {
+        match field {
+            Field::ListResourceVersion => self.resource_version = parse_resource_version(value)?,
+            // Only a hint, so not worth a fault.
+            _ => self.remaining = value.int().ok(),
+        }
+        Ok(())
+    }
+
+    /// A token is longer than any text that is kept as a whole, and may come in pieces.
+    fn continue_token(&mut self, event: Event<'_>) -> Result<(), Fault> {
+        match event {
+            Event::String(fragment) => {
+                let text = core::str::from_utf8(fragment.bytes).map_err(|_| Fault::Malformed)?;
+                self.continue_token.push_str(text).map_err(|_| Fault::TooLong)
+            }
+            Event::Null => Ok(()),
+            _ => Err(Fault::WrongType),
+        }
+    }
+}
+
 impl ListMeta {
     /// Without a version, no watch can follow.
     pub(super) fn check(&self) -> Result<(), FieldFault> {
@@ -95,7 +157,7 @@ impl fmt::Display for ObjectFault<'_> {
     }
 }
 
-impl<K: Object> Reader<K> {
+impl<K: Object, L: ListPart> Reader<K, L> {
     pub(super) const fn new(root: &'static Table) -> Self {
         Self {
             tokenizer: Tokenizer::new(),
@@ -105,11 +167,7 @@ impl<K: Object> Reader<K> {
                 state: K::START,
                 status: Status::EMPTY,
                 change: None,
-                list: ListMeta {
-                    resource_version: ResourceVersion::ANY,
-                    continue_token: String::new(),
-                    remaining: None,
-                },
+                list: L::EMPTY,
                 list_fault: None,
                 has_item: false,
                 has_metadata: false,
@@ -175,7 +233,9 @@ impl<K: Object> Reader<K> {
     pub(super) fn take_fault(&mut self) -> Option<FieldFault> {
         self.projector.take_fault()
     }
+}
 
+impl<K: Object> Reader<K> {
     /// An object, or the Status that came instead.
     pub(super) const ANSWER: &'static Table =
         &Table { members: K::TABLE.members, or: Some(&STATUS) };
@@ -202,41 +262,16 @@ static LIST_METADATA: Table = Table::new(&[
     ("remainingItemCount", Rule::Keep(Field::ListRemaining)),
 ]);
 
-impl<K: Object> Envelope<K> {
+impl<K: Object, L: ListPart> Envelope<K, L> {
     fn clear(&mut self) {
         self.object.clear(&mut self.state);
         self.status.clear();
         self.change = None;
-        self.list.resource_version = ResourceVersion::ANY;
-        self.list.continue_token.clear();
-        self.list.remaining = None;
+        self.list.clear();
         self.list_fault = None;
         self.has_item = false;
         self.has_metadata = false;
         self.is_known = false;
-    }
-
-    fn keep_list_meta(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault> {
-        match field {
-            Field::ListResourceVersion => {
-                self.list.resource_version = parse_resource_version(value)?;
-            }
-            // Only a hint, so not worth a fault.
-            _ => self.list.remaining = value.int().ok(),
-        }
-        Ok(())
-    }
-
-    /// A token is longer than any text that is kept as a whole, and may come in pieces.
-    fn continue_token(&mut self, event: Event<'_>) -> Result<(), Fault> {
-        match event {
-            Event::String(fragment) => {
-                let text = core::str::from_utf8(fragment.bytes).map_err(|_| Fault::Malformed)?;
-                self.list.continue_token.push_str(text).map_err(|_| Fault::TooLong)
-            }
-            Event::Null => Ok(()),
-            _ => Err(Fault::WrongType),
-        }
     }
 
     /// Faults of the list must not be taken for faults of an item.
@@ -247,7 +282,7 @@ impl<K: Object> Envelope<K> {
     }
 }
 
-impl<K: Object> Record for Envelope<K> {
+impl<K: Object, L: ListPart> Record for Envelope<K, L> {
     fn keep(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault> {
         match field {
             Field::EventType => {
@@ -262,7 +297,7 @@ impl<K: Object> Record for Envelope<K> {
                 Ok(())
             }
             Field::ListResourceVersion | Field::ListRemaining => {
-                let kept = self.keep_list_meta(field, value);
+                let kept = self.list.keep(field, value);
                 self.note_list_fault(field, kept);
                 Ok(())
             }
@@ -275,7 +310,7 @@ impl<K: Object> Record for Envelope<K> {
 
     fn stream(&mut self, field: Field, event: Event<'_>) -> Result<Step, Fault> {
         if field == Field::ListContinue {
-            let kept = self.continue_token(event);
+            let kept = self.list.continue_token(event);
             self.note_list_fault(field, kept);
             return Ok(Step::Next);
         }

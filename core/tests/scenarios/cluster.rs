@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::server::{Answer, Server, status};
 
 pub(crate) type Memory = resources! { pods: 200, replica_sets: 40, deployments: 10 };
-pub(crate) type Space = Workspace<4, 2, 3, 64>;
+pub(crate) type Space = Workspace<4, 3, 64>;
 
 const KINDS: [Kind; 3] = [Kind::Pod, Kind::ReplicaSet, Kind::Deployment];
 const PLURALS: [&str; 3] = ["pods", "replicasets", "deployments"];

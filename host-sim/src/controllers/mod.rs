@@ -97,7 +97,7 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
         authorization: endpoint.authorization.as_deref(),
     };
     let seed = Random::from_entropy().next_u64() as u32;
-    let mut workspace = Box::new(Workspace::<LANES, LANES, WORKERS, EVENTS>::new());
+    let mut workspace = Box::new(Workspace::<LANES, WORKERS, EVENTS>::new());
     let runtime = &Runtime::new(Manager::new(parts, workspace.desk(), settings), seed);
     let mut memory: Vec<ConnectionBuffers> =
         (0..KINDS.len() + 2 * LANES).map(|_| Buffers::new()).collect();

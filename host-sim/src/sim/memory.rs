@@ -10,7 +10,7 @@ pub(super) const MOST_LANES: usize = 4;
 type Roomy = resources! { pods: 320, replica_sets: 96, deployments: 32 };
 type Wide = resources! { pods: 1024, replica_sets: 768, deployments: 64 };
 type Tight = resources! { pods: 24, replica_sets: 12, deployments: 6 };
-type Work = Workspace<MOST_LANES, MOST_LANES, 5, 48>;
+type Work = Workspace<MOST_LANES, 5, 48>;
 
 /// How many objects a controller has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

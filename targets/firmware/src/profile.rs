@@ -80,8 +80,7 @@ pub(crate) type Stores = resources! {
 };
 
 /// The memory of work in progress.
-pub(crate) type Workspace =
-    manager::Workspace<LANES, LANES, { PROFILE.workers }, { PROFILE.events }>;
+pub(crate) type Workspace = manager::Workspace<LANES, { PROFILE.workers }, { PROFILE.events }>;
 
 /// What `tiny` promises.
 const _: () = assert!(PROFILE.pods != Profile::TINY.pods || size_of::<Stores>() <= 64 * 1024);
