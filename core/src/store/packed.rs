@@ -109,7 +109,7 @@ impl Condition {
     };
 
     /// Packs a condition, or the absence of one.
-    pub fn new(condition: Option<&wire::Condition>) -> Self {
+    pub fn new<const M: usize>(condition: Option<&wire::Condition<M>>) -> Self {
         let Some(condition) = condition else { return Self::default() };
         Self {
             reason: print(&condition.reason),

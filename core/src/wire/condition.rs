@@ -6,15 +6,15 @@ use crate::limits;
 use crate::time::Timestamp;
 use heapless::String;
 
-/// One condition of a Deployment or ReplicaSet.
+/// One condition of a Deployment or ReplicaSet, with so many bytes of its message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Condition {
+pub struct Condition<const MESSAGE: usize = { limits::MESSAGE }> {
     /// Whether it holds.
     pub status: ConditionStatus,
     /// A word for machines.
     pub reason: String<{ limits::REASON }>,
-    /// A sentence for people, cut off at [`limits::MESSAGE`] bytes.
-    pub message: String<{ limits::MESSAGE }>,
+    /// A sentence for people, cut off.
+    pub message: String<MESSAGE>,
     /// When it was last confirmed. ReplicaSets do not have it.
     pub last_update: Option<Timestamp>,
     /// When its status last changed.
@@ -74,12 +74,12 @@ pub(super) enum ConditionType {
 
 /// The condition that is being read.
 #[derive(Clone, Debug)]
-pub(super) struct ConditionDraft {
+pub(super) struct ConditionDraft<const MESSAGE: usize> {
     pub(super) kind: ConditionType,
-    pub(super) condition: Condition,
+    pub(super) condition: Condition<MESSAGE>,
 }
 
-impl ConditionDraft {
+impl<const MESSAGE: usize> ConditionDraft<MESSAGE> {
     pub(super) const START: Self = Self {
         kind: ConditionType::Other,
         condition: Condition {

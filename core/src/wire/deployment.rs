@@ -46,6 +46,9 @@ pub struct Deployment {
     pub status: DeploymentStatus,
 }
 
+/// A condition of a Deployment. Nothing depends on its message: the reason says as much.
+pub type DeploymentCondition = Condition<0>;
+
 /// `status` of a Deployment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeploymentStatus {
@@ -66,11 +69,11 @@ pub struct DeploymentStatus {
     /// `collisionCount`; absent and 0 lead to different hashes.
     pub collision_count: Option<i32>,
     /// The `Available` condition.
-    pub available: Option<Condition>,
+    pub available: Option<DeploymentCondition>,
     /// The `Progressing` condition.
-    pub progressing: Option<Condition>,
+    pub progressing: Option<DeploymentCondition>,
     /// The `ReplicaFailure` condition.
-    pub replica_failure: Option<Condition>,
+    pub replica_failure: Option<DeploymentCondition>,
     /// Whether there are conditions of other types.
     pub has_other_conditions: bool,
 }
@@ -184,7 +187,7 @@ static STATUS: Table = Table::new(&[
 #[derive(Clone, Debug)]
 pub struct DeploymentState {
     meta: MetaState,
-    condition: ConditionDraft,
+    condition: ConditionDraft<0>,
     template: Digester,
 }
 

@@ -30,7 +30,9 @@ pub use condition::{Condition, ConditionStatus};
 pub use decode::{
     Answer, AnswerDecoder, FeedDecoder, ListDecoder, ListEvent, WatchDecoder, WatchEvent,
 };
-pub use deployment::{Deployment, DeploymentState, DeploymentStatus, IntOrPercent, Strategy};
+pub use deployment::{
+    Deployment, DeploymentCondition, DeploymentState, DeploymentStatus, IntOrPercent, Strategy,
+};
 pub use envelope::{Change, IsKnown, ListMeta, ObjectFault};
 pub use id::{ResourceVersion, Uid};
 pub use lease::Lease;

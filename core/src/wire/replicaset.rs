@@ -9,6 +9,7 @@ use super::table::{Field, Rule, Table};
 use super::template::{POD_TEMPLATE, digest_template};
 use super::{Condition, IntAnnotation, Meta, Object, RevisionHistory, SharedAnnotations};
 use crate::json::{Digest, Digester, Event, Step};
+use crate::limits;
 use crate::text::{Labels, Selector};
 
 /// A ReplicaSet as it passes from the wire to the store.
@@ -107,7 +108,7 @@ static STATUS: Table = Table::new(&[
 #[derive(Clone, Debug)]
 pub struct ReplicaSetState {
     meta: MetaState,
-    condition: ConditionDraft,
+    condition: ConditionDraft<{ limits::MESSAGE }>,
     template: Digester,
 }
 

@@ -16,8 +16,6 @@ pub struct Status {
     pub reason: Reason,
     /// Why, for people, cut off at 256 bytes.
     pub message: String<{ limits::MESSAGE }>,
-    /// `details.name`: the object it is about.
-    pub name: String<{ limits::NAME }>,
     /// `details.causes` has `NamespaceTerminating`.
     pub namespace_terminating: bool,
     /// `details.causes` has `ResourceVersionTooLarge`.
@@ -108,7 +106,6 @@ pub(super) static STATUS: Table = Table::new(&[
 ]);
 
 static DETAILS: Table = Table::new(&[
-    ("name", Rule::Keep(Field::DetailsName)),
     ("retryAfterSeconds", Rule::Keep(Field::RetryAfterSeconds)),
     ("causes", Rule::Each(Field::Cause, &CAUSE)),
 ]);
@@ -122,7 +119,6 @@ impl Status {
         code: 0,
         reason: Reason::Unknown,
         message: String::new(),
-        name: String::new(),
         namespace_terminating: false,
         resource_version_too_large: false,
         retry_after_seconds: None,
@@ -133,7 +129,6 @@ impl Status {
         self.code = 0;
         self.reason = Reason::Unknown;
         self.message.clear();
-        self.name.clear();
         self.namespace_terminating = false;
         self.resource_version_too_large = false;
         self.retry_after_seconds = None;
@@ -146,7 +141,6 @@ impl Status {
             Field::Code => value.int().map(|code| self.code = code),
             Field::Reason => value.text().map(|reason| self.reason = Reason::parse(reason)),
             Field::Message => value.cut(&mut self.message),
-            Field::DetailsName => value.cut(&mut self.name),
             Field::RetryAfterSeconds => {
                 value.int().map(|seconds| self.retry_after_seconds = Some(seconds))
             }

@@ -158,7 +158,6 @@ fields! {
     Reason "reason",
     Message "message",
     Details "details",
-    DetailsName "details.name",
     RetryAfterSeconds "details.retryAfterSeconds",
     Cause "details.causes[]",
     CauseType "details.causes[].reason",
