@@ -18,6 +18,7 @@ use crate::json::{Event, Place, Tokenizer, Window, Writer};
 use crate::manager::{Make, Splice, Target};
 use crate::wire::Projector;
 use copy::{Copier, SOURCE};
+use core::borrow::Borrow;
 use core::fmt;
 
 /// Why a body cannot be made.
@@ -86,9 +87,9 @@ enum Part {
     RollbackSource,
 }
 
-/// Makes one body.
-pub struct Splicer {
-    splice: Splice,
+/// Makes one body, of a [`Splice`] that it owns or borrows.
+pub struct Splicer<S = Splice> {
+    splice: S,
     stage: Stage,
     /// Bytes of the current text that are out already, and where the writer was before it.
     text_done: usize,
@@ -105,14 +106,28 @@ const STRIDE: usize = 32;
 impl Splicer {
     /// A splicer before the first byte.
     pub fn new(splice: &Splice) -> Self {
-        let head = match splice.make {
+        Self::of(splice.clone())
+    }
+}
+
+impl<'s> Splicer<&'s Splice> {
+    /// As [`source`](Self::source), for as long as the splice lives.
+    pub fn borrowed_source(&self) -> Option<&'s Target> {
+        self.stage.source(self.splice)
+    }
+}
+
+impl<S: Borrow<Splice>> Splicer<S> {
+    /// A splicer before the first byte.
+    pub fn of(splice: S) -> Self {
+        let head = match splice.borrow().make {
             Make::ReplicaSet { .. } => Text::ReplicaSetHead,
             Make::Pod { .. } => Text::PodHead,
             Make::Annotations { .. } => Text::AnnotationsHead,
             Make::Rollback { .. } => Text::RollbackHead,
         };
         Self {
-            splice: splice.clone(),
+            splice,
             stage: Stage::Text(head),
             text_done: 0,
             tokenizer: Tokenizer::new(),
@@ -124,15 +139,7 @@ impl Splicer {
 
     /// The object to GET next, from its first byte; `None` when all has been read.
     pub fn source(&self) -> Option<&Target> {
-        let part = match self.stage {
-            Stage::Copy(part) => part,
-            Stage::Text(text) => text.followed_by()?,
-            Stage::Done => return None,
-        };
-        match (&self.splice.make, part) {
-            (Make::Rollback { target, .. }, Part::RollbackTarget) => Some(target),
-            _ => Some(&self.splice.source),
-        }
+        self.stage.source(self.splice.borrow())
     }
 
     /// Takes bytes from the front of `source` and writes to `out`; returns how many bytes it
@@ -169,7 +176,7 @@ impl Splicer {
         if !self.tokenizer.is_done() {
             return Err(self.fail(SpliceError::Malformed));
         }
-        let next = match self.copier.finish(&self.splice, part) {
+        let next = match self.copier.finish(self.splice.borrow(), part) {
             Ok(next) => next,
             Err(error) => return Err(self.fail(error)),
         };
@@ -210,7 +217,7 @@ impl Splicer {
     fn feed(&mut self, mut bytes: &[u8]) -> Result<(), SpliceError> {
         let Stage::Copy(part) = self.stage else { return Ok(()) };
         let Self { splice, tokenizer, projector, copier, .. } = self;
-        let mut pass = copier.pass(splice, part);
+        let mut pass = copier.pass((*splice).borrow(), part);
         let mut result = Ok(());
         while !bytes.is_empty() && result.is_ok() {
             let handler = &mut |event: Event<'_>| projector.push(event, &mut pass);
@@ -236,7 +243,8 @@ impl Splicer {
         }
         let room = out.get_mut(before..).unwrap_or_default();
         let mut window = Window::new(room, self.text_done);
-        let place = text.write(&self.splice, Writer::resume(&mut window, self.copier.place()));
+        let place =
+            text.write(self.splice.borrow(), Writer::resume(&mut window, self.copier.place()));
         let (written, complete) = (window.written(), window.is_complete());
         self.text_done += written;
         if complete {
@@ -250,6 +258,21 @@ impl Splicer {
         self.tokenizer = Tokenizer::new();
         self.projector.start(&SOURCE);
         self.stage = part.map_or(Stage::Done, Stage::Copy);
+    }
+}
+
+impl Stage {
+    /// What has to be read for it.
+    fn source(self, splice: &Splice) -> Option<&Target> {
+        let part = match self {
+            Self::Copy(part) => part,
+            Self::Text(text) => text.followed_by()?,
+            Self::Done => return None,
+        };
+        match (&splice.make, part) {
+            (Make::Rollback { target, .. }, Part::RollbackTarget) => Some(target),
+            _ => Some(&splice.source),
+        }
     }
 }
 

@@ -235,6 +235,12 @@ impl Watch {
         }
     }
 
+    /// The request of this number, once more, as long as it is the one that is open.
+    pub fn request(&self, id: RequestId) -> Option<Request<'_>> {
+        let is_open = matches!(self.phase, Phase::Open { .. }) && id.0 == self.request;
+        is_open.then_some(Request { watch: self, id })
+    }
+
     /// When [`poll`](Self::poll) has something to do, if nothing comes in before.
     pub fn poll_at(&self) -> Instant {
         let phase = match self.phase {

@@ -118,10 +118,13 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
     for (kind, mut connection) in KINDS.into_iter().zip(&mut connections) {
         tasks.push(Box::pin(async move { match runtime.watch(kind, &mut connection).await {} }));
     }
-    while let (Some(requests), Some(sources)) = (connections.next(), connections.next()) {
+    while let (Some(requests), Some(mut sources)) = (connections.next(), connections.next()) {
         let page = pages.next().map_or(&mut [][..], |page| page);
-        let mut lane = Lane { requests, sources, tanks: &tanks, page };
+        let tanks = &tanks;
+        let mut lane = Lane { requests, tanks, page };
         tasks.push(Box::pin(async move { match runtime.serve(&mut lane).await {} }));
+        tasks
+            .push(Box::pin(async move { match runtime.make_bodies(&mut sources, tanks).await {} }));
     }
     if let Some(file) = &endpoint.token_file {
         tasks.push(Box::pin(attendance.follow(file)));

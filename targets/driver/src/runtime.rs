@@ -1,9 +1,9 @@
 //! Running a [`Manager`]: one connection per watched kind, a few for requests.
 //!
 //! Whoever has an executor makes a [`Runtime`] and runs, each as a task or joined into one,
-//! [`Runtime::watch`] for every [`Kind`](picokube_core::store::Kind) and [`Runtime::serve`] as
-//! often as requests may be under way at once. All of them share the manager and wake each other;
-//! none of them ever ends.
+//! [`Runtime::watch`] for every [`Kind`](picokube_core::store::Kind), [`Runtime::serve`] as often
+//! as requests may be under way at once, and [`Runtime::make_bodies`] at least once. All of them
+//! share the manager and wake each other; none of them ever ends.
 
 mod document;
 mod serve;
@@ -33,6 +33,16 @@ pub struct Runtime<'m> {
     /// Counts what requests do.
     steps: Cell<u32>,
     trouble: Cell<Option<Trouble>>,
+    in_flight: Cell<InFlight>,
+}
+
+/// Requests that were sent, or are being sent, and not answered yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InFlight {
+    /// How many there are.
+    pub now: u8,
+    /// How many there have been at once.
+    pub most: u8,
 }
 
 /// Why the server is of no use.
@@ -49,9 +59,14 @@ pub enum Trouble {
 impl<'m> Runtime<'m> {
     /// A runtime of `manager`. `seed` sets its jitter.
     pub fn new(manager: Manager<'m>, seed: u32) -> Self {
-        let random = RefCell::new(Random::new(seed));
-        let (steps, trouble) = (Cell::new(0), Cell::new(None));
-        Self { manager: RefCell::new(manager), random, bell: Bell::new(), steps, trouble }
+        Self {
+            manager: RefCell::new(manager),
+            random: RefCell::new(Random::new(seed)),
+            bell: Bell::new(),
+            steps: Cell::new(0),
+            trouble: Cell::new(None),
+            in_flight: Cell::default(),
+        }
     }
 
     /// Looks at the manager, for health and metrics.
@@ -84,6 +99,11 @@ impl<'m> Runtime<'m> {
     /// Why the server was of no use to the watch that tried last. Changes when something happens.
     pub fn trouble(&self) -> Option<Trouble> {
         self.trouble.get()
+    }
+
+    /// How many requests are in flight.
+    pub fn in_flight(&self) -> InFlight {
+        self.in_flight.get()
     }
 
     fn step(&self) {

@@ -15,8 +15,9 @@ use crate::window::Window;
 /// How much of a page is in memory at a time.
 const WINDOW: usize = 256;
 
-/// The most of a request that is looked at: its first line is all that matters.
-const REQUEST: usize = 256;
+/// The most of a request that is looked at: method and path are all that matters, and no page has
+/// a path as long as this.
+const REQUEST: usize = 64;
 
 /// The pages of one runtime.
 pub struct Pages<'r, 'm> {
@@ -40,29 +41,27 @@ impl Pages<'_, '_> {
     /// Reads a request and answers it.
     pub async fn answer<S: Read + Write>(&self, stream: &mut S) -> Result<(), S::Error> {
         let Some(page) = read_request(stream).await? else { return Ok(()) };
-        let mut head = heapless::String::<160>::new();
         let length = self.length(page);
-        let status = self.status(page);
+        // One window after the other, the head in the first: what lives across an await is static
+        // memory in firmware.
+        let mut window = Window::<WINDOW>::after(0);
         // It fits: the longest status has 23 characters and the longest number 10.
         let _ = write!(
-            head,
-            "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\n\
-             Content-Length: {length}\r\nConnection: close\r\n\r\n"
+            window,
+            "HTTP/1.1 {}\r\nContent-Type: text/plain; version=0.0.4\r\n\
+             Content-Length: {length}\r\nConnection: close\r\n\r\n",
+            self.status(page)
         );
-        stream.write_all(head.as_bytes()).await?;
+        stream.write_all(window.bytes()).await?;
         let mut sent = 0;
         while sent < length {
-            let mut window = Window::<WINDOW>::after(sent);
+            window = Window::after(sent);
             // A window takes in all it is given.
             let _ = self.write(page, &mut window);
             // Counters grow: what was announced is sent, and not a byte more or less.
             let rest = length - sent;
             let piece = window.bytes().get(..rest).unwrap_or(window.bytes());
-            if piece.is_empty() {
-                stream.write_all(b"\n").await?;
-                sent += 1;
-                continue;
-            }
+            let piece = if piece.is_empty() { b"\n" } else { piece };
             stream.write_all(piece).await?;
             sent += piece.len();
         }

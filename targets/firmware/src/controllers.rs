@@ -12,21 +12,32 @@ use picokube_driver::{Buffers, Connection, Patience, Server};
 use static_cell::{ConstStaticCell, StaticCell};
 
 use crate::crash::Crash;
-use crate::network::Network;
-use crate::profile::{LANES, PROFILE, Stores, Workspace};
+use crate::network::{Network, RequestSockets, WatchSockets};
+use crate::profile::{LANES, PROFILE, Stores, WATCHES, Workspace};
 use crate::report;
 
 /// Every kind that is watched.
 const KINDS: [Kind; 3] = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod];
-/// Connections at a time. A lane has one for requests and one for the sources of their bodies.
-pub(crate) const CONNECTIONS: usize = KINDS.len() + 2 * LANES;
-/// A connection's memory: the head of a response has to fit the first.
-type ConnectionBuffers = Buffers<1536, 512>;
+const _: () = assert!(KINDS.len() <= WATCHES);
+/// Connections for requests at a time: one a lane, and one for the sources of bodies.
+pub(crate) const REQUEST_CONNECTIONS: usize = LANES + 1;
+/// A connection's memory: the head of a response has to fit the first, and the answer to a write
+/// may come with warnings. The second only gathers small pieces, since the socket has a buffer of
+/// its own.
+type RequestBuffers = Buffers<1536, 128>;
+type ReadBuffers = Buffers<1024, 128>;
+
+/// A connection of a watch.
+type WatchConnection = Connection<'static, WatchSockets>;
+/// A connection of a lane, or for sources.
+type RequestConnection = Connection<'static, RequestSockets>;
+/// A lane of the firmware's.
+type RequestLane = Lane<'static, RequestSockets>;
 
 /// Starts the controllers.
 pub(crate) fn start(
     spawner: Spawner,
-    network: &'static Network,
+    network: Network,
     configuration: &'static Configuration<'static>,
     seed: u64,
     crash: Option<Crash>,
@@ -53,36 +64,53 @@ fn runtime(configuration: &'static Configuration<'static>, seed: u32) -> &'stati
 #[inline(never)]
 fn start_tasks(
     spawner: Spawner,
-    network: &'static Network,
+    network: Network,
     configuration: &'static Configuration<'static>,
     seed: u32,
     runtime: &'static Runtime<'static>,
-    mut crash: Option<Crash>,
+    crash: Option<Crash>,
 ) {
-    static BUFFERS: ConstStaticCell<[ConnectionBuffers; CONNECTIONS]> =
-        ConstStaticCell::new([const { Buffers::new() }; CONNECTIONS]);
-    static MEMORY_OF_TANKS: ConstStaticCell<[[u8; PROFILE.tank]; LANES]> =
-        ConstStaticCell::new([[0; PROFILE.tank]; LANES]);
-    static TANKS: StaticCell<[Tank<'static>; LANES]> = StaticCell::new();
-    static TANKS_OF_ALL: StaticCell<Tanks<'static>> = StaticCell::new();
+    static WATCH_BUFFERS: ConstStaticCell<[ReadBuffers; WATCHES]> =
+        ConstStaticCell::new([const { Buffers::new() }; WATCHES]);
+    static REQUEST_BUFFERS: ConstStaticCell<[RequestBuffers; LANES]> =
+        ConstStaticCell::new([const { Buffers::new() }; LANES]);
+    static SOURCE_BUFFERS: ConstStaticCell<ReadBuffers> = ConstStaticCell::new(Buffers::new());
+    static WATCH_CONNECTIONS: [StaticCell<WatchConnection>; WATCHES] =
+        [const { StaticCell::new() }; WATCHES];
+    static REQUEST_LANES: [StaticCell<RequestLane>; LANES] = [const { StaticCell::new() }; LANES];
+    static SOURCES: StaticCell<RequestConnection> = StaticCell::new();
+    static MEMORY_OF_TANK: ConstStaticCell<[u8; PROFILE.tank]> =
+        ConstStaticCell::new([0; PROFILE.tank]);
+    static TANK: StaticCell<[Tank<'static>; 1]> = StaticCell::new();
+    static TANKS: StaticCell<Tanks<'static>> = StaticCell::new();
+    static CRASH: StaticCell<Crash> = StaticCell::new();
     let server = Server {
         address: SocketAddr::V4(configuration.server),
         host: configuration.host,
         authorization: configuration.authorization,
     };
-    let mut connections = BUFFERS.take().iter_mut().zip(1..).map(|(buffers, n)| {
-        let patience = if n <= KINDS.len() { Patience::WATCHES } else { Patience::REQUESTS };
-        // Different seeds: what has failed together must not come back all at once.
-        Connection::new(network, server, patience, buffers, seed ^ n as u32)
-    });
-    for (kind, connection) in KINDS.into_iter().zip(&mut connections) {
+    let mut watches = WATCH_BUFFERS.take().iter_mut().zip(WATCH_CONNECTIONS.iter()).zip(1..).map(
+        |((buffers, place), n)| {
+            // Different seeds: what has failed together must not come back all at once.
+            let seed = seed ^ n;
+            let watches = network.watches;
+            place.init(Connection::new(watches, server, Patience::WATCHES, buffers, seed))
+        },
+    );
+    for (kind, connection) in KINDS.into_iter().zip(&mut watches) {
         spawn(spawner, watch(runtime, kind, connection));
     }
-    let tanks = TANKS.init(MEMORY_OF_TANKS.take().each_mut().map(|bytes| Tank::new(bytes)));
-    let tanks = TANKS_OF_ALL.init(Tanks::new(tanks));
-    while let (Some(requests), Some(sources)) = (connections.next(), connections.next()) {
-        // The first lane tells what happened, before anything else.
-        let lane = Lane { requests, sources, tanks, page: &mut [] };
+    let tanks = TANKS.init(Tanks::new(TANK.init([Tank::new(MEMORY_OF_TANK.take())])));
+    let (buffers, jitter) = (SOURCE_BUFFERS.take(), seed ^ (WATCHES as u32 + 1));
+    let sources = Connection::new(network.requests, server, Patience::REQUESTS, buffers, jitter);
+    spawn(spawner, make_bodies(runtime, SOURCES.init(sources), tanks));
+    // The first lane tells what happened, before anything else.
+    let mut crash = crash.map(|crash| &*CRASH.init(crash));
+    let places = REQUEST_BUFFERS.take().iter_mut().zip(&REQUEST_LANES);
+    for ((buffers, place), n) in places.zip(WATCHES as u32 + 2..) {
+        let patience = Patience::REQUESTS;
+        let requests = Connection::new(network.requests, server, patience, buffers, seed ^ n);
+        let lane = place.init(Lane { requests, tanks, page: &mut [] });
         spawn(spawner, serve(runtime, lane, configuration, crash.take()));
     }
 }
@@ -94,29 +122,41 @@ pub(crate) fn spawn<S>(spawner: Spawner, task: Result<SpawnToken<S>, SpawnError>
     }
 }
 
-#[embassy_executor::task(pool_size = KINDS.len())]
+// Tasks borrow what they work with: a future would hold an argument twice, as it was handed over
+// and as it is used.
+
+#[embassy_executor::task(pool_size = WATCHES)]
 async fn watch(
     runtime: &'static Runtime<'static>,
     kind: Kind,
-    mut connection: Connection<'static, Network>,
+    connection: &'static mut WatchConnection,
 ) {
-    match runtime.watch(kind, &mut connection).await {}
+    match runtime.watch(kind, connection).await {}
+}
+
+#[embassy_executor::task]
+async fn make_bodies(
+    runtime: &'static Runtime<'static>,
+    sources: &'static mut RequestConnection,
+    tanks: &'static Tanks<'static>,
+) {
+    match runtime.make_bodies(sources, tanks).await {}
 }
 
 #[embassy_executor::task(pool_size = LANES)]
 async fn serve(
     runtime: &'static Runtime<'static>,
-    mut lane: Lane<'static, Network>,
+    lane: &'static mut RequestLane,
     configuration: &'static Configuration<'static>,
-    crash: Option<Crash>,
+    crash: Option<&'static Crash>,
 ) {
-    if let Some(crash) = &crash {
+    if let Some(crash) = crash {
         report::send(crash, configuration, runtime, &mut lane.requests).await;
     }
     #[cfg(feature = "trouble")]
-    match crate::trouble::unless_stalled(core::pin::pin!(runtime.serve(&mut lane))).await {}
+    match crate::trouble::unless_stalled(core::pin::pin!(runtime.serve(lane))).await {}
     #[cfg(not(feature = "trouble"))]
-    match runtime.serve(&mut lane).await {}
+    match runtime.serve(lane).await {}
 }
 
 fn settings(configuration: &'static Configuration<'static>) -> Settings {

@@ -7,16 +7,39 @@ use picokube_config::{Address, Configuration};
 use picokube_driver::sockets::{SocketBuffers, Sockets};
 use static_cell::{ConstStaticCell, StaticCell};
 
-use crate::controllers::CONNECTIONS;
+use crate::controllers::REQUEST_CONNECTIONS;
+use crate::profile::WATCHES;
 use crate::status::CLIENTS;
 
 /// DHCP has a socket, too.
 const SOCKETS: usize = CONNECTIONS + CLIENTS + 1;
+/// Connections to the API server at a time.
+pub(crate) const CONNECTIONS: usize = WATCHES + REQUEST_CONNECTIONS;
 
-/// The driver's view of the network.
-pub(crate) type Network = Sockets<'static, CONNECTIONS>;
+/// The sockets of watches.
+pub(crate) type WatchSockets = Sockets<'static, WATCHES>;
+/// The sockets of requests and their sources.
+pub(crate) type RequestSockets = Sockets<'static, REQUEST_CONNECTIONS>;
+
+/// The driver's view of the network. A watch sends little, so that its socket needs less memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Network {
+    pub(crate) watches: &'static WatchSockets,
+    pub(crate) requests: &'static RequestSockets,
+}
+
+impl Network {
+    /// How many connections are open or being opened.
+    pub(crate) fn in_use(self) -> usize {
+        self.watches.in_use() + self.requests.in_use()
+    }
+}
 
 /// A stack on an interface. The runner has to run.
+///
+/// Not inlined: embassy-net builds its sockets on the stack, which must not stay there while the
+/// task that calls this runs.
+#[inline(never)]
 pub(crate) fn new<D: Driver>(
     ethernet: D,
     configuration: &Configuration<'_>,
@@ -59,9 +82,18 @@ pub(crate) async fn follow(stack: Stack<'static>) -> ! {
 }
 
 /// The sockets of all connections to the API server.
-pub(crate) fn sockets(stack: Stack<'static>) -> &'static Network {
-    static BUFFERS: ConstStaticCell<SocketBuffers<CONNECTIONS, 2048, 512>> =
+///
+/// Not inlined, for the same reason as [`new`].
+#[inline(never)]
+pub(crate) fn sockets(stack: Stack<'static>) -> Network {
+    static WATCH_BUFFERS: ConstStaticCell<SocketBuffers<WATCHES, 2048, 256>> =
         ConstStaticCell::new(SocketBuffers::new());
-    static NETWORK: StaticCell<Network> = StaticCell::new();
-    NETWORK.init(Sockets::new(stack, BUFFERS.take()))
+    static REQUEST_BUFFERS: ConstStaticCell<SocketBuffers<REQUEST_CONNECTIONS, 2048, 512>> =
+        ConstStaticCell::new(SocketBuffers::new());
+    static WATCH_SOCKETS: StaticCell<WatchSockets> = StaticCell::new();
+    static REQUEST_SOCKETS: StaticCell<RequestSockets> = StaticCell::new();
+    Network {
+        watches: WATCH_SOCKETS.init(Sockets::new(stack, WATCH_BUFFERS.take())),
+        requests: REQUEST_SOCKETS.init(Sockets::new(stack, REQUEST_BUFFERS.take())),
+    }
 }

@@ -68,9 +68,11 @@ pub const PROFILE: Profile = match option_env!("PICOKUBE_PROFILE") {
     },
 };
 
-/// Requests that may be under way at once. Each has two connections: one for the request and one
-/// for the source of its body. A second one would bring nothing at 20 requests a second.
-pub(crate) const LANES: usize = 1;
+/// Watches at a time: those of the kinds there are, and two that are set aside for kinds to come.
+pub(crate) const WATCHES: usize = 5;
+
+/// Requests that may be under way at once. All of them share one maker of bodies.
+pub(crate) const LANES: usize = 2;
 
 /// The stores of the controllers.
 pub(crate) type Stores = resources! {

@@ -12,7 +12,7 @@ use picokube_driver::runtime::Runtime;
 use picokube_driver::{Connection, Head, Method, Receiver, Request};
 
 use crate::crash::Crash;
-use crate::network::Network;
+use crate::network::RequestSockets;
 
 /// The controllers wait until the event is sent, but not for longer than this.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -22,7 +22,7 @@ pub(crate) async fn send(
     crash: &Crash,
     configuration: &Configuration<'static>,
     runtime: &Runtime<'_>,
-    connection: &mut Connection<'static, Network>,
+    connection: &mut Connection<'static, RequestSockets>,
 ) {
     // By then the server has told the time.
     runtime.until(Manager::has_started).await;
@@ -43,7 +43,7 @@ pub(crate) async fn send(
 /// Sends a request until the server has answered, and says how.
 async fn until_answered(
     request: &Request<'_>,
-    connection: &mut Connection<'static, Network>,
+    connection: &mut Connection<'static, RequestSockets>,
 ) -> u16 {
     loop {
         let mut answer = Answer { status: 0 };

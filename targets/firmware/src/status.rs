@@ -9,11 +9,10 @@ use embassy_time::{Duration, Instant, Timer};
 use picokube_core::manager::Manager;
 use picokube_core::metrics::Exposition;
 use picokube_core::store::Kind;
-use picokube_driver::runtime::{Runtime, Trouble};
+use picokube_driver::runtime::{InFlight, Runtime, Trouble};
 use picokube_driver::status::Pages;
 
-use crate::controllers::CONNECTIONS;
-use crate::network::Network;
+use crate::network::{CONNECTIONS, Network};
 use crate::stack;
 
 /// Where the pages are.
@@ -33,14 +32,14 @@ type Busy = Option<fn() -> Duration>;
 #[embassy_executor::task(pool_size = CLIENTS)]
 pub(crate) async fn serve(
     stack: Stack<'static>,
-    network: &'static Network,
+    network: Network,
     runtime: &'static Runtime<'static>,
     busy: Busy,
 ) {
-    let (mut rx, mut tx) = ([0; 128], [0; 512]);
+    let (mut rx, mut tx) = ([0; 128], [0; 256]);
     let mut socket = TcpSocket::new(stack, &mut rx, &mut tx);
     socket.set_timeout(Some(SILENCE));
-    let platform = |out: &mut dyn fmt::Write| write_platform(network, busy, out);
+    let platform = |out: &mut dyn fmt::Write| write_platform(network, runtime, busy, out);
     let pages = Pages { runtime, platform: &platform };
     loop {
         if socket.accept(PORT).await.is_ok() && pages.answer(&mut socket).await.is_ok() {
@@ -56,7 +55,7 @@ pub(crate) async fn serve(
 /// Tells the log when the controllers begin, when the server is of no use, when something does not
 /// fit, and how things are.
 #[embassy_executor::task]
-pub(crate) async fn log(network: &'static Network, runtime: &'static Runtime<'static>, busy: Busy) {
+pub(crate) async fn log(network: Network, runtime: &'static Runtime<'static>, busy: Busy) {
     let mut known = Known::default();
     let mut next = Instant::now() + LINE_EVERY;
     loop {
@@ -125,7 +124,7 @@ impl Known {
 }
 
 /// The status line.
-fn report(network: &Network, runtime: &Runtime<'_>) {
+fn report(network: Network, runtime: &Runtime<'_>) {
     let (used, room) = stack::high_water();
     runtime.inspect(|manager| {
         let cache = manager.cache();
@@ -158,15 +157,23 @@ fn refusals(manager: &Manager<'_>) -> u32 {
 }
 
 /// The metrics of the device itself.
-fn write_platform(network: &Network, busy: Busy, out: &mut dyn fmt::Write) -> fmt::Result {
+fn write_platform(
+    network: Network,
+    runtime: &Runtime<'_>,
+    busy: Busy,
+    out: &mut dyn fmt::Write,
+) -> fmt::Result {
     let mut page = Exposition::new(out);
     let (used, room) = stack::high_water();
+    let InFlight { now, most } = runtime.in_flight();
     for (name, help, value) in [
         ("picokube_uptime_seconds", "Time since the boot.", Instant::now().as_secs()),
         ("picokube_stack_bytes", "Room for the stack.", room as u64),
         ("picokube_stack_high_water_bytes", "The deepest the stack has been.", used as u64),
         ("picokube_connections", "Connections to the API server.", network.in_use() as u64),
         ("picokube_connections_max", "The most there can be.", CONNECTIONS as u64),
+        ("picokube_requests_in_flight", "Requests without an answer yet.", now.into()),
+        ("picokube_requests_in_flight_high_water", "The most there have been.", most.into()),
     ] {
         page.single(name, "gauge", help, value)?;
     }

@@ -41,6 +41,8 @@ fn full_to_the_last_pod_and_blind_at_one_more() -> Result<()> {
         Ok(available as usize == PODS)
     })?;
     ensure!(lab.list("pods")?.len() == PODS, "as many pods as are wanted");
+    let at_once = device.metric("picokube_requests_in_flight_high_water")?;
+    ensure!(at_once == 2, "{at_once} requests at once, of two lanes");
     let health = device.get("/healthz")?.text();
     ensure!(health == "ok\n", "{health}");
 

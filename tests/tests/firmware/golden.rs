@@ -52,7 +52,7 @@ const A_THIRD: [&str; 23] = [
 
 /// What a device is not held to, although the real controllers were the same in every run.
 ///
-/// It sends one request at a time, and it is slower than the fake kubelet of the scenarios. So more
+/// It sends two requests at a time, and it is slower than the fake kubelet of the scenarios. So more
 /// may have changed between two of its writes, and a status in between is left out: the `strict`
 /// facets, which hold every single write, depend on that. A ReplicaSet that was scaled by hand is
 /// scaled back before its controller gets to act, which is all that those two scenarios show. All

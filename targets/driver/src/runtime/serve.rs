@@ -1,7 +1,7 @@
 //! A connection for the manager's requests.
 
+use core::cell::Cell;
 use core::ops::ControlFlow;
-use core::pin::pin;
 
 use embassy_futures::select::{Either, select};
 use embedded_nal_async::TcpConnect;
@@ -10,16 +10,14 @@ use reqwless::request::RequestBody;
 
 use super::document::{Document, write_at_once};
 use super::tank::{FromTank, Ready, Tanks};
-use super::{Runtime, now};
+use super::{InFlight, Runtime, now};
 use crate::{Connection, Error, Head, Method, Receiver, Request};
 
 /// What serves one request at a time.
 pub struct Lane<'a, N: TcpConnect + 'a> {
     /// Where requests are sent.
     pub requests: Connection<'a, N>,
-    /// Where the sources of spliced bodies are read.
-    pub sources: Connection<'a, N>,
-    /// Where spliced bodies wait, those of other lanes as well.
+    /// Where spliced bodies are made, those of other lanes as well.
     pub tanks: &'a Tanks<'a>,
     /// Where documents are written. Those that do not fit are sent in pieces, which needs no room
     /// but takes longer.
@@ -81,41 +79,49 @@ impl Runtime<'_> {
             body,
         };
         let mut answer = Answer { runtime: self, ticket: request.ticket };
+        let _counted = Counted::new(&self.in_flight);
         connection.exchange(&http, &mut answer).await.map_err(failure)
     }
 
-    /// Makes the body and sends it, at the same time if it does not fit the tank.
+    /// Sends a body when it has been made, or while it is made if it does not fit its tank.
     async fn send_spliced<'a, N: TcpConnect + 'a>(
         &self,
         request: &manager::Request,
         splice: &Splice,
         lane: &mut Lane<'a, N>,
     ) -> Result<(), Failure> {
-        let Lane { requests, sources, tanks, .. } = lane;
-        let taken = tanks.take(splice).await;
+        let taken = lane.tanks.take(splice).await;
         let tank = taken.tank;
-        if taken.len.is_some() {
-            return self.send(request, FromTank::new(tank, taken.len), requests).await;
-        }
-        let making = pin!(async {
-            let made = super::splice::make(splice, sources, tank).await;
-            taken.share();
-            made
-        });
-        let mut sending = pin!(async {
-            let len = match tank.ready().await {
-                Ready::Whole(len) => Some(len),
-                Ready::InPieces => None,
-                Ready::No => return Err(Failure::NotSent),
-            };
-            self.send(request, FromTank::new(tank, len), requests).await
-        });
-        match select(making, sending.as_mut()).await {
-            Either::First(Ok(())) => sending.await,
+        let len = match tank.ready().await {
+            Ready::Whole(len) => Some(len),
+            Ready::InPieces => None,
+            Ready::No(failure) => return Err(failure),
+        };
+        let sending = self.send(request, FromTank::new(tank, len), &mut lane.requests);
+        match select(sending, tank.until_spoilt()).await {
+            Either::First(end) => end,
             // A request that has begun is given up with its connection, unfinished.
-            Either::First(Err(failure)) => Err(failure),
-            Either::Second(end) => end,
+            Either::Second(failure) => Err(failure),
         }
+    }
+}
+
+/// A request in flight, also if it is given up.
+struct Counted<'r>(&'r Cell<InFlight>);
+
+impl<'r> Counted<'r> {
+    fn new(in_flight: &'r Cell<InFlight>) -> Self {
+        let InFlight { now, most } = in_flight.get();
+        let now = now.saturating_add(1);
+        in_flight.set(InFlight { now, most: most.max(now) });
+        Self(in_flight)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        let InFlight { now, most } = self.0.get();
+        self.0.set(InFlight { now: now.saturating_sub(1), most });
     }
 }
 

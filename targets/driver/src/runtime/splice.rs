@@ -1,64 +1,85 @@
-//! Reading the sources of a spliced body into a tank.
+//! Making spliced bodies: their sources are read into tanks.
 
 use core::ops::ControlFlow;
 
+use embassy_futures::select::{Either, select};
 use embedded_nal_async::TcpConnect;
 use picokube_core::manager::{Failure, Splice, Target};
 use picokube_core::splice::{SpliceError, Splicer};
 
+use super::Runtime;
 use super::serve::failure;
-use super::tank::Tank;
+use super::tank::{Tank, Tanks};
 use crate::{Connection, Head, Method, Receiver, Request};
 
 /// How much of the output is in hand at a time.
 const WINDOW: usize = 256;
 
-/// Makes the body that `splice` describes. An error is final: the tank is spoilt.
-pub(super) async fn make<'a, N: TcpConnect + 'a>(
-    splice: &Splice,
-    sources: &mut Connection<'a, N>,
-    tank: &Tank<'_>,
-) -> Result<(), Failure> {
-    let mut splicer = Splicer::new(splice);
-    while let Some(target) = splicer.source().cloned() {
-        if let Err(failure) = read(&target, &mut splicer, sources, tank).await {
-            tank.spoil();
-            return Err(failure);
+impl Runtime<'_> {
+    /// Makes the bodies that lanes want, one after the other, for ever.
+    ///
+    /// One of these is enough for any number of lanes; with more, several bodies are made at a
+    /// time.
+    pub async fn make_bodies<'a, N: TcpConnect + 'a>(
+        &self,
+        sources: &mut Connection<'a, N>,
+        tanks: &Tanks<'_>,
+    ) -> ! {
+        loop {
+            let order = tanks.next_order().await;
+            let made = match order.splice() {
+                Some(splice) => {
+                    let making = self.make(splice, sources, order.tank);
+                    match select(making, order.until_nobody_wants_it()).await {
+                        Either::First(made) => made,
+                        // The source that is being read is given up with its connection.
+                        Either::Second(()) => Err(Failure::NotSent),
+                    }
+                }
+                None => Err(Failure::NotSent),
+            };
+            order.end(made);
         }
     }
-    let mut window = [0; WINDOW];
-    loop {
-        match splicer.finish(&mut window) {
-            Ok(Some(len)) => tank.fill(window.get(..len).unwrap_or_default()).await,
-            Ok(None) => break,
-            Err(error) => {
-                tank.spoil();
-                return Err(spoilt(error));
-            }
-        }
-    }
-    tank.finish();
-    Ok(())
-}
 
-/// Reads one source to its end.
-async fn read<'a, N: TcpConnect + 'a>(
-    target: &Target,
-    splicer: &mut Splicer,
-    sources: &mut Connection<'a, N>,
-    tank: &Tank<'_>,
-) -> Result<(), Failure> {
-    let request = Request { method: Method::GET, target, headers: &[], body: &[][..] };
-    let mut reader = Reader { splicer, tank, status: 0, error: None };
-    let exchanged = sources.exchange(&request, &mut reader).await;
-    let Reader { status, error, .. } = reader;
-    match (exchanged, error) {
-        (Err(error), _) if error.is_before_sending() => Err(failure(error)),
-        // Only a source was asked for: whatever happened to that, nothing was written.
-        (Err(_), _) => Err(Failure::NotSent),
-        (Ok(()), Some(error)) => Err(spoilt(error)),
-        (Ok(()), None) if status != 200 => Err(Failure::Source(status)),
-        (Ok(()), None) => splicer.end_of_source().map_err(spoilt),
+    /// Makes the body that `splice` describes.
+    async fn make<'a, N: TcpConnect + 'a>(
+        &self,
+        splice: &Splice,
+        sources: &mut Connection<'a, N>,
+        tank: &Tank<'_>,
+    ) -> Result<(), Failure> {
+        let mut splicer = Splicer::of(splice);
+        while let Some(target) = splicer.borrowed_source() {
+            self.read(target, &mut splicer, sources, tank).await?;
+        }
+        let mut window = [0; WINDOW];
+        while let Some(len) = splicer.finish(&mut window).map_err(spoilt)? {
+            tank.fill(window.get(..len).unwrap_or_default()).await;
+        }
+        Ok(())
+    }
+
+    /// Reads one source to its end.
+    async fn read<'a, N: TcpConnect + 'a>(
+        &self,
+        target: &Target,
+        splicer: &mut Splicer<&Splice>,
+        sources: &mut Connection<'a, N>,
+        tank: &Tank<'_>,
+    ) -> Result<(), Failure> {
+        let request = Request { method: Method::GET, target, headers: &[], body: &[][..] };
+        let mut reader = Reader { runtime: self, splicer, tank, status: 0, error: None };
+        let exchanged = sources.exchange(&request, &mut reader).await;
+        let Reader { status, error, .. } = reader;
+        match (exchanged, error) {
+            (Err(error), _) if error.is_before_sending() => Err(failure(error)),
+            // Only a source was asked for: whatever happened to that, nothing was written.
+            (Err(_), _) => Err(Failure::NotSent),
+            (Ok(()), Some(error)) => Err(spoilt(error)),
+            (Ok(()), None) if status != 200 => Err(Failure::Source(status)),
+            (Ok(()), None) => splicer.end_of_source().map_err(spoilt),
+        }
     }
 }
 
@@ -70,20 +91,23 @@ fn spoilt(error: SpliceError) -> Failure {
 }
 
 /// Passes a source through the splicer into the tank.
-struct Reader<'r, 'b> {
-    splicer: &'r mut Splicer,
+struct Reader<'r, 'm, 's, 'b> {
+    runtime: &'r Runtime<'m>,
+    splicer: &'r mut Splicer<&'s Splice>,
     tank: &'r Tank<'b>,
     status: u16,
     error: Option<SpliceError>,
 }
 
-impl Receiver for Reader<'_, '_> {
+impl Receiver for Reader<'_, '_, '_, '_> {
     fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
+        self.runtime.step();
         self.status = head.status;
         ControlFlow::Continue(())
     }
 
     async fn body(&mut self, mut bytes: &[u8]) -> ControlFlow<()> {
+        self.runtime.step();
         if self.status != 200 {
             return ControlFlow::Continue(());
         }

@@ -1,6 +1,6 @@
 //! The connection of a watched kind.
 
-use core::fmt::Write;
+use core::fmt::{self, Write};
 use core::ops::ControlFlow;
 use core::pin::pin;
 
@@ -30,13 +30,16 @@ impl Runtime<'_> {
             let before = self.bell.rung();
             let wanted = match next.take() {
                 Some(id) => Wanted::Send(id),
-                None => self.poll_watch(kind, &mut target),
+                None => self.poll_watch(kind),
             };
             match wanted {
                 Wanted::Send(id) => {
                     // Others may have waited for this to be taken care of.
                     self.bell.ring();
-                    next = self.exchange_watch(kind, id, &mut target, connection).await;
+                    match self.write_target(kind, id, &mut target) {
+                        Ok(()) => next = self.exchange_watch(kind, id, &target, connection).await,
+                        Err(fmt::Error) => self.feed(kind, id, Input::Cut),
+                    }
                     self.bell.ring();
                 }
                 Wanted::Close(_) => {}
@@ -48,19 +51,18 @@ impl Runtime<'_> {
     }
 
     /// One request of the watch. Returns the request that the manager wants instead, if it has
-    /// lost interest in this one; its target is then in `target`.
+    /// lost interest in this one.
     async fn exchange_watch<'a, N: TcpConnect + 'a>(
         &self,
         kind: Kind,
         id: RequestId,
-        target: &mut Target,
+        target: &Target,
         connection: &mut Connection<'a, N>,
     ) -> Option<RequestId> {
-        let sent = target.clone();
-        let request = Request { method: Method::GET, target: &sent, headers: &[], body: &[][..] };
+        let request = Request { method: Method::GET, target, headers: &[], body: &[][..] };
         let mut receiver = Feed { runtime: self, kind, id };
         let exchange = pin!(connection.exchange(&request, &mut receiver));
-        let lost_interest = pin!(self.until_interest_is_lost(kind, id, target));
+        let lost_interest = pin!(self.until_interest_is_lost(kind, id));
         match select(exchange, lost_interest).await {
             Either::First(how) => {
                 let end = match how {
@@ -81,15 +83,10 @@ impl Runtime<'_> {
         }
     }
 
-    async fn until_interest_is_lost(
-        &self,
-        kind: Kind,
-        id: RequestId,
-        target: &mut Target,
-    ) -> Option<RequestId> {
+    async fn until_interest_is_lost(&self, kind: Kind, id: RequestId) -> Option<RequestId> {
         loop {
             let before = self.bell.rung();
-            match self.poll_watch(kind, target) {
+            match self.poll_watch(kind) {
                 Wanted::Close(closed) if closed == id => return None,
                 Wanted::Close(_) => {}
                 Wanted::Send(other) => return Some(other),
@@ -106,20 +103,21 @@ impl Runtime<'_> {
         self.until_something_happens(before, Some(at))
     }
 
-    fn poll_watch(&self, kind: Kind, target: &mut Target) -> Wanted {
+    fn poll_watch(&self, kind: Kind) -> Wanted {
         self.with(|manager, now, random| match manager.poll_watch(kind, now, random) {
-            Some(Command::Send(request)) => {
-                target.clear();
-                // The core keeps to the bound, whoever configures it to the longest selector.
-                match write!(target, "{request}") {
-                    Ok(()) => Wanted::Send(request.id()),
-                    Err(_) => Wanted::Nothing,
-                }
-            }
+            Some(Command::Send(request)) => Wanted::Send(request.id()),
             Some(Command::Close(id)) => Wanted::Close(id),
             // The manager has done it already.
             Some(Command::Resync) | None => Wanted::Nothing,
         })
+    }
+
+    /// The core keeps to the bound, whoever configures it to the longest selector.
+    fn write_target(&self, kind: Kind, id: RequestId, target: &mut Target) -> fmt::Result {
+        target.clear();
+        let manager = self.manager.borrow();
+        let request = manager.watch(kind).request(id).ok_or(fmt::Error)?;
+        write!(target, "{request}")
     }
 
     fn feed(&self, kind: Kind, id: RequestId, input: Input<'_>) {
