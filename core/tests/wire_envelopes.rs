@@ -77,7 +77,7 @@ fn frame(kind: &str, object: &Value) -> String {
 
 #[test]
 fn a_list_gives_its_items_and_then_its_version() {
-    let token = "t".repeat(520);
+    let token = "t".repeat(picokube_core::limits::CONTINUE);
     let page = json!({
         "kind": "PodList", "apiVersion": "v1",
         "metadata": {"resourceVersion": "77", "continue": token, "remainingItemCount": 12},
