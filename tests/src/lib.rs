@@ -3,7 +3,6 @@
 pub mod cargo;
 pub mod firmware;
 pub mod following;
-pub mod golden;
 pub mod http;
 pub mod kubectl;
 pub mod lab;
@@ -11,3 +10,5 @@ pub mod peer;
 pub mod picokube;
 pub mod upstream;
 pub mod workflow;
+
+pub use picokube_golden as golden;

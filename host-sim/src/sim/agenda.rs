@@ -30,6 +30,11 @@ impl<T> Agenda<T> {
         self.heap.push(Reverse(Item { at, number: self.planned, what }));
     }
 
+    /// When the next thing is due.
+    pub(super) fn next_at(&self) -> Option<Moment> {
+        self.heap.peek().map(|Reverse(item)| item.at)
+    }
+
     pub(super) fn next(&mut self) -> Option<(Moment, T)> {
         self.heap.pop().map(|Reverse(item)| (item.at, item.what))
     }

@@ -130,7 +130,7 @@ impl World<'_> {
     }
 
     /// What the controller knows is what there is.
-    fn cache_is_right(&self) -> Verdict {
+    pub(super) fn cache_is_right(&self) -> Verdict {
         if self.plan.shape.room == Room::Tight {
             return Ok(());
         }

@@ -31,6 +31,8 @@ pub(super) struct Message {
     pub(super) http: HttpRequest,
     pub(super) purpose: Purpose,
     pub(super) fate: Option<Fault>,
+    /// Tells it from all others of this controller.
+    pub(super) number: u64,
 }
 
 /// What a request is for.
@@ -195,6 +197,10 @@ impl<'m> World<'m> {
     pub(super) fn send(&mut self, device: &mut Device<'m>, http: HttpRequest, purpose: Purpose) {
         let fate = self.next_fate(device.number);
         let (number, boot, sent) = (device.number, device.boot, self.now);
+        let order = self.counts.sent;
+        if number == 0 {
+            self.deaths.before(order);
+        }
         self.trace.note(
             sent,
             Actor::Controller(number),
@@ -209,9 +215,14 @@ impl<'m> World<'m> {
         }
         let bytes = HEAD_BYTES + http.body.len();
         let passage = device.link.pass(sent, bytes, Way::ToServer, &mut self.random);
-        let message = Box::new(Message { device: number, boot, sent, http, purpose, fate });
+        let matters = http.method != Method::GET && !http.path.contains("/events");
+        let message =
+            Box::new(Message { device: number, boot, sent, http, purpose, fate, number: order });
         match passage {
             Some(passage) if fate != Some(Fault::LoseRequest) => {
+                if number == 0 && matters {
+                    self.deaths.under_way(order);
+                }
                 self.agenda.plan(passage.ends, Happening::Arrive(message));
             }
             _ => self.give_up(*message),
@@ -238,7 +249,15 @@ impl<'m> World<'m> {
     }
 
     /// A request has reached the server.
-    pub(super) fn arrive(&mut self, mut message: Message) {
+    pub(super) fn arrive(&mut self, message: Message) {
+        let (device, number) = (message.device, message.number);
+        self.carry_out(message);
+        if device == 0 {
+            self.deaths.after(number);
+        }
+    }
+
+    fn carry_out(&mut self, mut message: Message) {
         if self.healed_at.is_some_and(|healed_at| message.sent < healed_at) {
             message.fate = None;
         }
@@ -250,7 +269,7 @@ impl<'m> World<'m> {
             let failure = if known { Failure::NotSent } else { Failure::Ambiguous };
             return self.fail(device, boot, at, purpose, failure);
         }
-        let Message { device, boot, sent, http, purpose, fate } = message;
+        let Message { device, boot, sent, http, purpose, fate, .. } = message;
         if let Purpose::Stream(opening) = purpose {
             return self.answer_stream(device, boot, sent, http, opening, fate);
         }

@@ -5,6 +5,8 @@
 //! in one thread, in virtual time, from one seed. The same [`Plan`] gives the same run, byte for
 //! byte; [`Outcome::trace`] has a hash that says so.
 //!
+//! [`run`] has users of its own; on a [`stage`] somebody else acts.
+//!
 //! Read [`Plan`] first (what users do and what breaks), then `world` (what follows from it), then
 //! `checks` (what must hold all the time) and `converge` (what must hold in the end).
 
@@ -12,6 +14,7 @@ mod agenda;
 mod checks;
 mod clock;
 mod converge;
+mod deaths;
 mod device;
 mod exchange;
 mod fault;
@@ -21,6 +24,7 @@ mod operation;
 mod picture;
 mod plan;
 mod shrink;
+mod stage;
 mod stream;
 mod strike;
 mod trace;
@@ -32,11 +36,13 @@ mod tests;
 
 pub use checks::Violation;
 pub use clock::Moment;
+pub use deaths::{Deaths, Leftover};
 pub use fault::Fault;
 pub use memory::Room;
 pub use picture::picture;
 pub use plan::{Plan, Shape, Timed, When};
 pub use shrink::{Shrunk, shrink};
+pub use stage::{Spectator, Stage, stage};
 pub use trace::{Actor, Line, Trace};
 pub use workload::Action;
 pub use world::{Counts, Outcome, run};

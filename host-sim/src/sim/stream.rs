@@ -257,9 +257,10 @@ impl<'m> World<'m> {
         if is_bookmark && self.no_bookmarks_until > self.now {
             return;
         }
+        let mut repeated = None;
         if !is_bookmark && device.number == 0 {
             self.counts.events += 1;
-            self.strike_event(device, kind, When::Event(self.counts.events));
+            repeated = self.strike_event(device, kind, When::Event(self.counts.events));
         }
         let Some(stream) = device.stream_mut(kind) else { return };
         if !is_bookmark {
@@ -276,6 +277,9 @@ impl<'m> World<'m> {
                 self.send_piece(device, kind, Content::Cut);
             }
             None => self.send_piece(device, kind, Content::Bytes(line)),
+        }
+        if let Some(count) = repeated {
+            self.repeat_events(device, kind, usize::from(count));
         }
     }
 

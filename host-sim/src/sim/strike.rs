@@ -43,8 +43,8 @@ impl<'m> World<'m> {
     /// What happens to the request that a controller sends now.
     pub(super) fn next_fate(&mut self, device: usize) -> Option<Fault> {
         if device == 0 {
-            self.sent += 1;
-            let when = When::Request(self.sent);
+            self.counts.sent += 1;
+            let when = When::Request(self.counts.sent);
             if let Some(fault) = self.plan.faults.iter().find(|fault| fault.when == when) {
                 return Some(fault.what);
             }
@@ -52,21 +52,32 @@ impl<'m> World<'m> {
         self.waiting.pop_front().map(|index| self.plan.faults[index].what)
     }
 
-    /// What happens to a watch at this event.
-    pub(super) fn strike_event(&mut self, device: &mut Device<'m>, kind: Kind, when: When) {
-        let fault = self.plan.faults.iter().find(|fault| fault.when == when).map(|it| it.what);
-        let Some(fault) = fault else { return };
+    /// What happens to a watch at this event. Says how many events are repeated once it was sent.
+    pub(super) fn strike_event(
+        &mut self,
+        device: &mut Device<'m>,
+        kind: Kind,
+        when: When,
+    ) -> Option<u8> {
+        let fault = self.plan.faults.iter().find(|fault| fault.when == when)?.what;
         self.struck(fault);
+        if let Fault::RepeatEvents(_, count) = fault {
+            return Some(count);
+        }
         // The plan cannot know of which kind the event is.
         let fault = match fault {
             Fault::StallWatch(_, seconds) => Fault::StallWatch(kind, seconds),
-            Fault::RepeatEvents(_, count) => Fault::RepeatEvents(kind, count),
             Fault::ForgetEvents(_) => Fault::ForgetEvents(kind),
             Fault::CutWatch(_, percent) => Fault::CutWatch(kind, percent),
             other => other,
         };
         self.strike_device(device, fault);
         self.strike_server(fault);
+        if let (Fault::StallWatch(_, seconds), Some(stream)) = (fault, device.stream_mut(kind)) {
+            // This very event waits, too, and all that come after it.
+            stream.last_delivery = self.now.plus_secs(u64::from(seconds));
+        }
+        None
     }
 
     fn strike_device(&mut self, device: &mut Device<'m>, fault: Fault) {

@@ -16,10 +16,12 @@ use super::agenda::Agenda;
 use super::checks::{Checks, Violation};
 use super::clock::Moment;
 use super::converge::Ending;
+use super::deaths::Deaths;
 use super::device::{Device, Start};
 use super::exchange::{Answer, Message};
 use super::memory::Memory;
 use super::plan::{Plan, When};
+use super::stage::Audience;
 use super::stream::Piece;
 use super::trace::{Actor, Trace};
 use super::workload::namespace;
@@ -43,6 +45,8 @@ pub struct Outcome {
     pub converged_after: Option<Moment>,
     /// What was counted.
     pub counts: Counts,
+    /// What the first controller could have died into.
+    pub deaths: Deaths,
 }
 
 /// What a run counts.
@@ -50,6 +54,8 @@ pub struct Outcome {
 pub struct Counts {
     /// Requests of controllers, those of watches not included.
     pub requests: u64,
+    /// Everything that the first controller has sent: lists, watches and sources of bodies, too.
+    pub sent: u64,
     /// Events that watches brought.
     pub events: u64,
     /// Faults that struck.
@@ -60,18 +66,15 @@ pub struct Counts {
 
 /// Runs a plan. `keep` is how many lines of the trace are remembered.
 pub fn run(plan: &Plan, keep: usize) -> Outcome {
-    // Each boot of a controller gets memory of its own; a plan tells how many there can be.
-    let mut memories: Vec<Memory> =
-        (0..plan.most_boots()).map(|_| Memory::new(plan.shape.room)).collect();
+    let mut memories = memories(plan);
     let mut world = World::new(plan, keep, memories.iter_mut().collect());
     world.live();
-    Outcome {
-        violation: world.violation,
-        trace: world.trace,
-        lasted: world.now,
-        converged_after: world.ending.converged_after(),
-        counts: world.counts,
-    }
+    world.outcome()
+}
+
+/// Memory for each boot of a controller; a plan tells how many there can be.
+pub(super) fn memories(plan: &Plan) -> Vec<Memory> {
+    (0..plan.most_boots()).map(|_| Memory::new(plan.shape.room)).collect()
 }
 
 /// Something that is going to happen.
@@ -125,8 +128,8 @@ pub(super) struct World<'m> {
     pub(super) counts: Counts,
     /// Numbers exchanges, connections and boots.
     serial: u64,
-    /// What the first controller has sent, lists and watches included.
-    pub(super) sent: u64,
+    /// The second that it is, and how much has happened in it.
+    happened: (u64, u32),
     /// Everything up to this revision has been checked.
     cursor: u64,
     nodes_planned: Option<Moment>,
@@ -142,10 +145,13 @@ pub(super) struct World<'m> {
     pub(super) past: VecDeque<(Moment, u64)>,
     /// When all trouble was over.
     pub(super) healed_at: Option<Moment>,
+    /// Those who watch from outside.
+    pub(super) audience: Audience,
+    pub(super) deaths: Deaths,
 }
 
 impl<'m> World<'m> {
-    fn new(plan: &'m Plan, keep: usize, memories: Vec<&'m mut Memory>) -> Self {
+    pub(super) fn new(plan: &'m Plan, keep: usize, memories: Vec<&'m mut Memory>) -> Self {
         let limits = HistoryLimits { changes: 4_000, ..HistoryLimits::default() };
         let mut random = Random::from_seed(plan.seed);
         let mut server = Server::new(random.next_u64(), limits).without_managed_fields();
@@ -174,7 +180,7 @@ impl<'m> World<'m> {
             ending: Ending::default(),
             counts: Counts::default(),
             serial: 0,
-            sent: 0,
+            happened: (0, 0),
             cursor: server.store().revision(),
             server,
             nodes_planned: None,
@@ -186,6 +192,8 @@ impl<'m> World<'m> {
             old_lists_until: now,
             past: VecDeque::new(),
             healed_at: None,
+            audience: Audience::default(),
+            deaths: Deaths::default(),
         };
         world.make_plans();
         world
@@ -209,20 +217,37 @@ impl<'m> World<'m> {
         self.agenda.plan(plan.shape.horizon, Happening::Heal);
     }
 
+    /// What it has come to.
+    pub(super) fn outcome(self) -> Outcome {
+        Outcome {
+            violation: self.violation,
+            trace: self.trace,
+            lasted: self.now,
+            converged_after: self.ending.converged_after(),
+            counts: self.counts,
+            deaths: self.deaths,
+        }
+    }
+
     /// Lets time pass until everything is over.
     fn live(&mut self) {
-        let (mut second, mut happened) = (0, 0);
-        while self.violation.is_none() && !self.ending.is_over() {
-            let Some((at, happening)) = self.agenda.next() else { return };
-            self.now = self.now.max(at);
-            self.happen(happening);
-            happened += 1;
-            if second != self.now.as_micros() / 1_000_000 {
-                (second, happened) = (self.now.as_micros() / 1_000_000, 0);
-            } else if happened > MOST_A_SECOND {
-                self.violate("nobody spins", format!("{happened} happenings within a second"));
-            }
+        while self.violation.is_none() && !self.ending.is_over() && self.take_step() {}
+    }
+
+    /// Lets the next thing happen, if there is one.
+    pub(super) fn take_step(&mut self) -> bool {
+        let Some((at, happening)) = self.agenda.next() else { return false };
+        self.now = self.now.max(at);
+        self.happen(happening);
+        let (second, happened) = &mut self.happened;
+        *happened += 1;
+        if *second != self.now.as_micros() / 1_000_000 {
+            self.happened = (self.now.as_micros() / 1_000_000, 0);
+        } else if *happened > MOST_A_SECOND {
+            let detail = format!("{happened} happenings within a second");
+            self.violate("nobody spins", detail);
         }
+        true
     }
 
     pub(super) fn happen(&mut self, happening: Happening) {
@@ -277,6 +302,7 @@ impl<'m> World<'m> {
         }
         let found = self.checks.observe(&self.server, actor, self.cursor, self.now);
         self.cursor = newest;
+        self.deaths.changed(found.lines.len());
         for line in found.lines {
             self.trace.note(self.now, actor, format_args!("{line}"));
         }
@@ -294,6 +320,8 @@ impl<'m> World<'m> {
         if self.server.has_work() {
             self.plan_cluster(soon);
         }
+        // Before anything can happen to the history.
+        self.audience.feed(&self.server, self.now.wall());
         self.feed_streams();
     }
 

@@ -1,11 +1,12 @@
 //! Plays a scenario: does its steps, watches what comes of them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::client::{Client, Server};
@@ -30,7 +31,7 @@ const PATIENCE: u32 = 4;
 pub(super) async fn play(server: &Server, scenario: &Scenario) -> Result<Run> {
     let client = Client::new(server)?;
     let namespace = Namespace::create(&client, &scenario.name).await?;
-    let played = play_in(&client, &namespace.name, scenario).await;
+    let played = play_in(&client, &namespace.name, scenario, Detail::Everything).await;
     // A namespace that stays takes nothing away from what was recorded.
     let removed = namespace.remove(&client).await;
     let run = played?;
@@ -38,7 +39,13 @@ pub(super) async fn play(server: &Server, scenario: &Scenario) -> Result<Run> {
     Ok(run)
 }
 
-async fn play_in(client: &Client, namespace: &str, scenario: &Scenario) -> Result<Run> {
+/// Plays a scenario in a namespace that is there for it alone, and that stays.
+pub async fn play_in(
+    client: &Client,
+    namespace: &str,
+    scenario: &Scenario,
+    detail: Detail,
+) -> Result<Run> {
     let began = Instant::now();
     let recorder = Arc::new(Recorder::start(client, namespace, &scenario.watch).await?);
     let node = Node::new(client, &recorder, namespace);
@@ -50,6 +57,7 @@ async fn play_in(client: &Client, namespace: &str, scenario: &Scenario) -> Resul
         kubelet: &kubelet,
         node,
         saved: BTreeMap::new(),
+        calm: Mutex::new(client.disturbances()),
     };
     let mut answers = Vec::new();
     let mut failures = Vec::new();
@@ -74,6 +82,8 @@ async fn play_in(client: &Client, namespace: &str, scenario: &Scenario) -> Resul
     };
     // The kubelet never ends by itself.
     let settled = tokio::select! {
+        // In virtual time, a run is the same every time.
+        biased;
         settled = script => settled,
         () = kubelet.run() => Err(anyhow!("the watches ended")),
     };
@@ -90,12 +100,24 @@ async fn play_in(client: &Client, namespace: &str, scenario: &Scenario) -> Resul
     failures.extend(seen.broken.clone());
     let normaliser = Normaliser::new(&seen.aliases, namespace)?;
     Ok(Run {
-        trace: trace(&seen.observations, &seen.markers, &normaliser),
+        trace: match detail {
+            Detail::Everything => trace(&seen.observations, &seen.markers, &normaliser),
+            Detail::Ending => Vec::new(),
+        },
         finals: finals(&objects, &normaliser),
         answers: answers.iter().map(|answer| normaliser.value(answer)).collect(),
         failures,
         took: began.elapsed(),
     })
+}
+
+/// What is wanted of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Every transition: to be held against a recording.
+    Everything,
+    /// How it ended.
+    Ending,
 }
 
 /// Does the steps of a scenario.
@@ -106,6 +128,8 @@ pub(super) struct Player<'a> {
     pub(super) node: Node,
     pub(super) saved: BTreeMap<String, Value>,
     pub(super) kubelet: &'a Kubelet,
+    /// Whether the controllers are there, where anybody knows.
+    calm: Mutex<Option<watch::Receiver<bool>>>,
 }
 
 impl Player<'_> {
@@ -126,6 +150,7 @@ impl Player<'_> {
     pub(super) async fn pause(&self, duration: Duration) {
         let deadline = Instant::now() + duration + Duration::from_secs(1);
         loop {
+            self.undisturbed().await;
             let quiet_at = self.recorder.seen().quiet_at(self.recorder.quiet(duration));
             let now = Instant::now();
             if now >= quiet_at || now >= deadline {
@@ -133,6 +158,23 @@ impl Player<'_> {
             }
             sleep_until(quiet_at.min(deadline)).await;
         }
+    }
+
+    /// Waits until controllers that are known to be away are back. They get the time to act that
+    /// others have, even if they were away only while nobody looked.
+    async fn undisturbed(&self) {
+        let mut calm = match &*self.calm.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(calm) => calm.clone(),
+            None => return,
+        };
+        let was_calm = !calm.has_changed().unwrap_or(false) && *calm.borrow();
+        if was_calm {
+            return;
+        }
+        // Nobody tells any more only when all is over.
+        let _ = calm.wait_for(|calm| *calm).await;
+        self.calm.lock().unwrap_or_else(PoisonError::into_inner).replace(calm);
+        self.recorder.stir();
     }
 
     async fn operate(&mut self, step: &Step) -> Result<Value> {
@@ -186,6 +228,7 @@ impl Player<'_> {
         let deadline = Instant::now() + patience(Some(timeout), timeout);
         let mut changes = self.recorder.changes();
         loop {
+            self.undisturbed().await;
             changes.mark_unchanged();
             let settings = self.kubelet.settings();
             let (quiet_at, work) = {
@@ -203,6 +246,7 @@ impl Player<'_> {
             // As long as there is work, only a change can bring the quiet that is waited for.
             let wake = if is_idle { quiet_at.min(deadline) } else { deadline };
             tokio::select! {
+                biased;
                 () = sleep_until(wake) => {}
                 changed = changes.changed() => changed?,
             }

@@ -195,7 +195,7 @@ impl Recorder {
     pub fn quiet(&self, asked: Duration) -> Duration {
         let client = &self.shared.client;
         let stretch = (client.latency() * QUIET_ANSWERS).min(LONGEST_STRETCH);
-        (asked * client.server().slowness).max(stretch)
+        (asked * client.slowness()).max(stretch)
     }
 
     /// Tells of every change from now on.

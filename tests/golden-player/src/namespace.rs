@@ -27,7 +27,11 @@ pub struct Namespace {
 impl Namespace {
     /// Creates one, and asks picokube's simulated nodes to leave its pods alone.
     pub async fn create(client: &Client, scenario: &str) -> Result<Self> {
-        let name = format!("g-{scenario}-{}", unique());
+        Self::named(client, format!("g-{scenario}-{}", unique())).await
+    }
+
+    /// Creates one of this name.
+    pub async fn named(client: &Client, name: String) -> Result<Self> {
         let namespace = json!({
             "apiVersion": "v1",
             "kind": "Namespace",

@@ -33,7 +33,7 @@ impl Node {
             client: client.clone(),
             recorder: recorder.clone(),
             namespace: namespace.to_owned(),
-            began: SystemTime::now(),
+            began: client.wall(),
         }
     }
 
@@ -64,7 +64,7 @@ impl Node {
     /// Reports the status of a pod.
     pub async fn report(&self, pod: &Value, report: &PodStatus) -> Result<Answer> {
         let path = Resource::Pods.subresource(&self.namespace, name(pod), Some("status"));
-        let now = if report.ago < LONG_AGO { SystemTime::now() } else { self.began };
+        let now = if report.ago < LONG_AGO { self.client.wall() } else { self.began };
         let since = now - Duration::from_secs(report.ago);
         let patch = json!({"status": status(pod, report, since)});
         let answer = self.client.patch(&path, &patch, PatchKind::Merge.content_type()).await?;

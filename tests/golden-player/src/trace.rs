@@ -105,7 +105,7 @@ fn sign(change: Change) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::golden::alias::Aliases;
+    use crate::alias::Aliases;
     use std::sync::Arc;
 
     fn pod(change: Change, version: &str, phase: &str) -> Observation {

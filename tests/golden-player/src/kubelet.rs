@@ -206,6 +206,7 @@ impl Kubelet {
             };
             if due > Instant::now() {
                 tokio::select! {
+                    biased;
                     () = sleep_until(due) => {}
                     _ = changes.changed() => {}
                 }

@@ -3,7 +3,8 @@
 //! Each directory in `tests/golden` has the steps of a scenario and what happened when the real
 //! API server and controllers went through them. [`run`] goes through the same steps with any API
 //! server and whatever controllers act on it, and compares. Neither server nor controllers are
-//! started here: the same scenarios serve a simulator and a board.
+//! started here: the same scenarios serve a simulator, a board, and a [simulation](direct) in
+//! virtual time.
 //!
 //! A [`Scenario`] is read from its directory; the player does its [steps](step) over HTTP while a
 //! [recorder] watches and a fake [kubelet] moves the pods. What was seen becomes a [trace] of
@@ -14,6 +15,7 @@ pub mod alias;
 pub mod client;
 pub mod conditions;
 pub mod diff;
+pub mod direct;
 pub mod facets;
 pub mod invariants;
 pub mod kubelet;
@@ -44,7 +46,8 @@ use tokio::runtime;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-pub use client::Server;
+pub use client::{Client, Server};
+pub use player::{Detail, play_in};
 pub use report::Report;
 pub use scenario::Scenario;
 
@@ -56,7 +59,7 @@ pub const RACES: [(&str, &str); 1] = [("d-rollover", "strict-ReplicaSet")];
 
 /// Where the scenarios are.
 pub fn directory() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../golden")
 }
 
 /// Plays a scenario and holds it against its recording.

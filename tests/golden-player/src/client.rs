@@ -1,8 +1,8 @@
-//! A small HTTP client for an API server.
+//! A small client for an API server, over HTTP or in the same process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail, ensure};
 use http_body_util::{BodyExt, Full};
@@ -13,7 +13,10 @@ use hyper_util::client::legacy::Client as Connections;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
+
+use super::direct::Direct;
 
 /// No request of a scenario takes so long, on however busy a machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -44,10 +47,24 @@ impl Server {
 /// Talks to one API server.
 #[derive(Clone, Debug)]
 pub struct Client {
-    connections: Connections<HttpConnector, Full<Bytes>>,
-    server: Server,
+    way: Way,
+    /// [`Server::slowness`]
+    slowness: u32,
     /// In microseconds.
     latency: Arc<AtomicU64>,
+}
+
+/// How the server is reached.
+#[derive(Clone, Debug)]
+enum Way {
+    Http(Box<Http>),
+    Direct(Direct),
+}
+
+#[derive(Clone, Debug)]
+struct Http {
+    connections: Connections<HttpConnector, Full<Bytes>>,
+    server: Server,
 }
 
 /// What a server said.
@@ -76,7 +93,30 @@ impl Client {
         );
         let server = Server { base: base.to_owned(), ..server.clone() };
         let connections = Connections::builder(TokioExecutor::new()).build_http();
-        Ok(Self { connections, server, latency: Arc::default() })
+        let slowness = server.slowness;
+        let way = Way::Http(Box::new(Http { connections, server }));
+        Ok(Self { way, slowness, latency: Arc::default() })
+    }
+
+    /// A client of a server in the same process.
+    pub fn direct(way: Direct) -> Self {
+        Self { way: Way::Direct(way), slowness: 1, latency: Arc::default() }
+    }
+
+    /// The wall clock, which is about that of the server.
+    pub fn wall(&self) -> SystemTime {
+        match &self.way {
+            Way::Http(_) => SystemTime::now(),
+            Way::Direct(direct) => direct.wall(),
+        }
+    }
+
+    /// Tells whether the controllers run and know what there is, where anybody knows.
+    pub fn disturbances(&self) -> Option<watch::Receiver<bool>> {
+        match &self.way {
+            Way::Http(_) => None,
+            Way::Direct(direct) => Some(direct.calm()),
+        }
     }
 
     /// How long answers took of late, on average.
@@ -84,9 +124,9 @@ impl Client {
         Duration::from_micros(self.latency.load(Ordering::Relaxed))
     }
 
-    /// The server it talks to.
-    pub fn server(&self) -> &Server {
-        &self.server
+    /// [`Server::slowness`]
+    pub fn slowness(&self) -> u32 {
+        self.slowness
     }
 
     /// Reads.
@@ -116,10 +156,15 @@ impl Client {
 
     /// Opens a stream of lines, such as a watch.
     pub async fn stream(&self, path: &str) -> Result<Lines> {
-        let response = timeout(PATIENCE, self.once(&Method::GET, path, None)).await??;
+        let http = match &self.way {
+            Way::Http(http) => http,
+            Way::Direct(direct) => return Ok(Lines(Source::Direct(direct.stream(path)?))),
+        };
+        let request = http.request(&Method::GET, path, None);
+        let response = timeout(PATIENCE, request).await??;
         let status = response.status();
         ensure!(status.is_success(), "GET {path}: {status}");
-        Ok(Lines { body: response.into_body(), pending: Vec::new() })
+        Ok(Lines(Source::Http { body: response.into_body(), pending: Vec::new() }))
     }
 
     async fn send(
@@ -151,8 +196,21 @@ impl Client {
         path: &str,
         body: Option<(&Value, &str)>,
     ) -> Result<(Answer, Option<Duration>)> {
+        let body = match body {
+            Some((body, content_type)) => {
+                Some((Bytes::from(serde_json::to_vec(body)?), content_type))
+            }
+            None => None,
+        };
+        let http = match &self.way {
+            Way::Http(http) => http,
+            Way::Direct(direct) => {
+                let (status, bytes) = direct.exchange(method, path, body).await?;
+                return Ok((Answer { status, body: parsed(&bytes) }, None));
+            }
+        };
         let asked = Instant::now();
-        let response = self.once(method, path, body).await?;
+        let response = http.request(method, path, body).await?;
         let took = asked.elapsed().as_micros() as u64;
         let before = self.latency.load(Ordering::Relaxed);
         self.latency.store((before * 3 + took) / 4, Ordering::Relaxed);
@@ -163,19 +221,24 @@ impl Client {
             Duration::from_secs_f64(seconds.unwrap_or(0.2))
         });
         let bytes = response.into_body().collect().await?.to_bytes();
-        let body = match serde_json::from_slice(&bytes) {
-            Ok(body) => body,
-            Err(_) if bytes.is_empty() => Value::Null,
-            Err(_) => serde_json::json!({"message": String::from_utf8_lossy(&bytes)}),
-        };
-        Ok((Answer { status, body }, pause))
+        Ok((Answer { status, body: parsed(&bytes) }, pause))
     }
+}
 
-    async fn once(
+fn parsed(bytes: &[u8]) -> Value {
+    match serde_json::from_slice(bytes) {
+        Ok(body) => body,
+        Err(_) if bytes.is_empty() => Value::Null,
+        Err(_) => serde_json::json!({"message": String::from_utf8_lossy(bytes)}),
+    }
+}
+
+impl Http {
+    async fn request(
         &self,
         method: &Method,
         path: &str,
-        body: Option<(&Value, &str)>,
+        body: Option<(Bytes, &str)>,
     ) -> Result<Response<Incoming>> {
         let mut request = Request::builder()
             .method(method)
@@ -186,9 +249,9 @@ impl Client {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
         let bytes = match body {
-            Some((body, content_type)) => {
+            Some((bytes, content_type)) => {
                 request = request.header(CONTENT_TYPE, content_type);
-                Bytes::from(serde_json::to_vec(body)?)
+                bytes
             }
             None => Bytes::new(),
         };
@@ -198,29 +261,39 @@ impl Client {
 
 /// A response that is read line by line.
 #[derive(Debug)]
-pub struct Lines {
-    body: Incoming,
-    pending: Vec<u8>,
+pub struct Lines(Source);
+
+#[derive(Debug)]
+enum Source {
+    Http { body: Incoming, pending: Vec<u8> },
+    Direct(mpsc::UnboundedReceiver<Bytes>),
 }
 
 impl Lines {
     /// The next line, read as JSON; none when the stream has ended.
     pub async fn next(&mut self) -> Result<Option<Value>> {
+        let (body, pending) = match &mut self.0 {
+            Source::Http { body, pending } => (body, pending),
+            Source::Direct(lines) => {
+                let line = lines.recv().await;
+                return Ok(line.map(|line| serde_json::from_slice(&line)).transpose()?);
+            }
+        };
         loop {
-            if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.pending.drain(..=end).collect();
+            if let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = pending.drain(..=end).collect();
                 if line.trim_ascii().is_empty() {
                     continue;
                 }
                 return Ok(Some(serde_json::from_slice(&line)?));
             }
-            match self.body.frame().await {
+            match body.frame().await {
                 Some(frame) => {
                     if let Ok(data) = frame?.into_data() {
-                        self.pending.extend_from_slice(&data);
+                        pending.extend_from_slice(&data);
                     }
                 }
-                None if self.pending.is_empty() => return Ok(None),
+                None if pending.is_empty() => return Ok(None),
                 None => bail!("the stream ended in the middle of a line"),
             }
         }

@@ -81,7 +81,7 @@ fn any_of<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::golden::resource::Resource;
+    use crate::resource::Resource;
     use serde_json::json;
 
     fn normaliser() -> Normaliser {
