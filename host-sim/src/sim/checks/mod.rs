@@ -71,8 +71,6 @@ pub(super) struct Checks {
     sizes: events::Sizes,
     /// Whether controllers may work on what is no longer so: a second one, or old lists.
     views_may_differ: bool,
-    /// Whether a watch may tell again of what has gone.
-    may_resurrect: bool,
     /// Whether whoever sent the request at hand has given it up: it may come after what was sent
     /// instead.
     is_overtaken: bool,
@@ -140,10 +138,6 @@ impl Checks {
             looks: looks::Looks::default(),
             sizes: events::Sizes::default(),
             is_overtaken: false,
-            may_resurrect: plan
-                .faults
-                .iter()
-                .any(|fault| matches!(fault.what, Fault::RepeatEvents(..))),
             views_may_differ: plan.faults.iter().any(|fault| confuses(fault.what)),
         }
     }
@@ -210,9 +204,9 @@ impl Checks {
             self.flights.0.push(flight);
             return Ok(());
         }
-        let verdict = workers::check(&self.flights, &issued, self.may_resurrect)
+        let verdict = workers::check(&self.flights, &issued, &self.model)
             .and_then(|()| self.looks.check(device, &issued))
-            .and_then(|()| creations::check(&self.wanted, &self.flights, &self.born, &issued))
+            .and_then(|()| self.check_creation(&issued))
             .and_then(|()| deletions::check(&self.wanted, &self.flights, &issued))
             .and_then(|()| self.rolling.check(&issued))
             .and_then(|()| recreate::check(&self.rolling, &issued))
@@ -220,6 +214,16 @@ impl Checks {
             .and_then(|()| revisions::check(&issued));
         self.flights.0.push(flight);
         verdict
+    }
+
+    /// A ReplicaSet that has gone may be told of again, and get another worker while the last
+    /// requests of the first one are under way.
+    fn check_creation(&self, issued: &Issued<'_, '_>) -> Verdict {
+        let Body::Splice(splice) = &issued.request.body else { return Ok(()) };
+        if self.model.gone.contains_key(&splice.uid.to_string()) {
+            return Ok(());
+        }
+        creations::check(&self.wanted, &self.flights, &self.born, issued)
     }
 
     /// The server has asked a controller to send its request again later.

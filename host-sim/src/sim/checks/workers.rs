@@ -1,15 +1,16 @@
 //! At most one worker processes a key at a time: no object is patched twice at once.
 
 use super::super::operation::Verb;
-use super::{Flights, Issued, Verdict};
+use super::{Flights, Issued, Model, Verdict};
 
 pub(super) const PROPERTY: &str = "one worker per key";
 
-/// `resurrected`: an object that has gone may be told of again and get another worker, while the
-/// last request of the first one is under way.
-pub(super) fn check(flights: &Flights, issued: &Issued<'_, '_>, resurrected: bool) -> Verdict {
+/// An object that has gone is excused: a watch may tell of it again, and it gets another worker
+/// while the last request of the first one is under way.
+pub(super) fn check(flights: &Flights, issued: &Issued<'_, '_>, model: &Model) -> Verdict {
     let operation = issued.operation;
-    if operation.verb != Verb::Patch || operation.resource == "events" || resurrected {
+    let has_gone = uid(issued.document).is_some_and(|uid| model.gone.contains_key(uid));
+    if operation.verb != Verb::Patch || operation.resource == "events" || has_gone {
         return Ok(());
     }
     // Patches name the object by its uid: another one may have the same name.
