@@ -5,7 +5,7 @@
 //! in one thread, in virtual time, from one seed. The same [`Plan`] gives the same run, byte for
 //! byte; [`Outcome::trace`] has a hash that says so.
 //!
-//! [`run`] has users of its own; on a [`stage`] somebody else acts.
+//! [`run`] has users of its own; on a [`stage()`] somebody else acts.
 //!
 //! Read [`Plan`] first (what users do and what breaks), then `world` (what follows from it), then
 //! `checks` (what must hold all the time) and `converge` (what must hold in the end).
