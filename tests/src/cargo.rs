@@ -1,22 +1,12 @@
-//! cargo, as a user would start it.
+//! cargo, as a user would start it in the workspace.
 
 use std::path::Path;
 use std::process::Command;
 
-/// cargo in the workspace, without what the cargo that started this test has told it of its package.
-///
-/// Build scripts that look at those variables would run anew, and all that depends on them would be
-/// built anew: each time, because the next cargo tells something else.
+#[path = "../../xtask/src/cargo.rs"]
+mod anywhere;
+
+/// cargo in the workspace, which builds nothing anew that is built already.
 pub fn cargo() -> Command {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
-    for (name, _) in std::env::vars_os() {
-        let is_told = |name: &str| {
-            ["CARGO_PKG_", "CARGO_MANIFEST_", "OUT_DIR"].iter().any(|told| name.starts_with(told))
-        };
-        if name.to_str().is_some_and(is_told) {
-            cargo.env_remove(name);
-        }
-    }
-    cargo
+    anywhere::cargo(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
 }

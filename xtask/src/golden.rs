@@ -6,7 +6,7 @@ use crate::{process, setup, workspace};
 
 /// Plays all scenarios, or some, against the controllers on a PC or in firmware.
 pub(crate) fn run(on_firmware: bool, only: Option<&str>) -> Result<()> {
-    let mut cargo = workspace::cargo(&workspace::root());
+    let mut cargo = crate::cargo::cargo(&workspace::root());
     cargo.args(["test", "--package", "picokube-tests", "--test"]);
     if on_firmware {
         setup::run()?;

@@ -1,5 +1,6 @@
 //! `cargo xtask`: everything a developer of picokube does, one command each.
 
+mod cargo;
 mod firmware;
 mod fuzz;
 mod gates;

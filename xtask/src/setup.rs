@@ -26,7 +26,7 @@ pub(crate) fn embedded_cargo(subcommand: &str) -> Command {
     if let Some(Toolchain::Debian) = Toolchain::with_targets() {
         return debian::cargo(subcommand);
     }
-    let mut cargo = workspace::cargo(&workspace::root());
+    let mut cargo = crate::cargo::cargo(&workspace::root());
     cargo.arg(subcommand);
     cargo
 }

@@ -79,7 +79,7 @@ impl Summary {
     fn lot(&mut self, name: &str, packages: &[&str]) {
         let mut count = Count::default();
         self.step(name, || {
-            let mut cargo = workspace::cargo(&workspace::root());
+            let mut cargo = crate::cargo::cargo(&workspace::root());
             cargo.args(["test", "--no-fail-fast"]).args(packages);
             let result = process::run_watched(&mut cargo, |line| count.see(line));
             result.map(|()| format!("{} tests passed", count.passed))

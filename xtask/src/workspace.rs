@@ -6,6 +6,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use crate::cargo::cargo;
+
 /// The target of the reference firmware.
 pub(crate) const FIRMWARE_TARGET: &str = "thumbv7em-none-eabihf";
 /// The least of the Cortex-M, without atomics: what builds for it builds for all.
@@ -26,24 +28,6 @@ const SHIPPED: [&str; 4] = ["picokube-core", "picokube-driver", "picokube", "pic
 pub(crate) fn not_shipped() -> Vec<&'static str> {
     let excluded = SHIPPED.into_iter().flat_map(|package| ["--exclude", package]);
     ON_A_PC.into_iter().chain(excluded).collect()
-}
-
-/// cargo in a folder, without what the cargo that started us has told of our own package.
-///
-/// Build scripts that look at those variables would run anew each time that somebody else's cargo
-/// comes by, and with them all that is built on them.
-pub(crate) fn cargo(folder: &Path) -> Command {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(folder);
-    for (name, _) in std::env::vars_os() {
-        let is_told = |name: &str| {
-            ["CARGO_PKG_", "CARGO_MANIFEST_", "OUT_DIR"].iter().any(|told| name.starts_with(told))
-        };
-        if name.to_str().is_some_and(is_told) {
-            cargo.env_remove(name);
-        }
-    }
-    cargo
 }
 
 /// Runs a program of the tests. They are built only then: they take minutes, and most commands of

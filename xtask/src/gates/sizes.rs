@@ -113,7 +113,7 @@ fn measure(elf: &[u8]) -> Result<(u64, u64)> {
 
 /// Bytes of each kind of object in a full cache, as core's example measures them.
 fn measure_objects(root: &Path) -> Result<BTreeMap<String, u64>> {
-    let mut cargo = workspace::cargo(root);
+    let mut cargo = crate::cargo::cargo(root);
     cargo.args(["run", "--quiet", "--package", "picokube-core"]);
     let printed = process::output(cargo.args(["--example", "bytes_per_object"]))?;
     Ok(printed.lines().filter_map(object_line).collect())

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::process;
 use crate::setup::embedded_cargo;
-use crate::workspace::{self, FIRMWARE_TARGET, ON_A_PC};
+use crate::workspace::{FIRMWARE_TARGET, ON_A_PC};
 
 pub(super) fn fmt(root: &Path) -> Result<String> {
     process::run(cargo(root, "fmt").args(["--all", "--check"]))?;
@@ -38,7 +38,7 @@ pub(super) fn doc(root: &Path) -> Result<String> {
 }
 
 fn cargo(root: &Path, subcommand: &str) -> Command {
-    let mut cargo = workspace::cargo(root);
+    let mut cargo = crate::cargo::cargo(root);
     cargo.arg(subcommand);
     cargo
 }
