@@ -365,64 +365,69 @@ mod tests {
         Splice { source: Target::new(), uid, template: Digest::from_bits(0), make }
     }
 
-    #[test]
-    fn what_one_lane_wants_serves_the_others() {
+    fn with_one_tank(check: impl FnOnce(&Tanks<'_>)) {
         let mut bytes = [0; 8];
         let tank = [Tank::new(&mut bytes)];
-        let tanks = Tanks::new(&tank);
-        let first = block_on(tanks.take(&pod_of(1)));
-        assert!(poll_once(tanks.take(&pod_of(1))).is_pending(), "it is still being made");
+        check(&Tanks::new(&tank));
+    }
+
+    /// Makes the body that is wanted next, which is for this ReplicaSet.
+    fn make_body_of(tanks: &Tanks<'_>, set: u8) {
         let order = block_on(tanks.next_order());
-        assert_eq!(order.splice(), Some(&pod_of(1)));
+        assert_eq!(order.splice(), Some(&pod_of(set)));
         block_on(order.tank.fill(b"body"));
         order.end(Ok(()));
-        let second = block_on(tanks.take(&pod_of(1)));
-        for taken in [&first, &second] {
-            assert_eq!(block_on(taken.tank.ready()), Ready::Whole(4));
-        }
-        assert!(poll_once(tanks.next_order()).is_pending(), "it is made once");
-        assert!(poll_once(tanks.take(&pod_of(2))).is_pending(), "both still send it");
-        drop((first, second));
-        assert!(poll_once(tanks.take(&pod_of(2))).is_ready());
+    }
+
+    #[test]
+    fn what_one_lane_wants_serves_the_others() {
+        with_one_tank(|tanks| {
+            let first = block_on(tanks.take(&pod_of(1)));
+            assert!(poll_once(tanks.take(&pod_of(1))).is_pending(), "it is still being made");
+            make_body_of(tanks, 1);
+            let second = block_on(tanks.take(&pod_of(1)));
+            for taken in [&first, &second] {
+                assert_eq!(block_on(taken.tank.ready()), Ready::Whole(4));
+            }
+            assert!(poll_once(tanks.next_order()).is_pending(), "it is made once");
+            assert!(poll_once(tanks.take(&pod_of(2))).is_pending(), "both still send it");
+            drop((first, second));
+            assert!(poll_once(tanks.take(&pod_of(2))).is_ready());
+        });
     }
 
     #[test]
     fn a_body_that_nobody_wants_any_more_is_given_up_before_the_next_is_begun() {
-        let mut bytes = [0; 8];
-        let tank = [Tank::new(&mut bytes)];
-        let tanks = Tanks::new(&tank);
-        let taken = block_on(tanks.take(&pod_of(1)));
-        let order = block_on(tanks.next_order());
-        assert!(poll_once(order.tank.fill(b"longer than the tank")).is_pending());
-        assert_eq!(block_on(taken.tank.ready()), Ready::InPieces);
-        assert!(poll_once(order.until_nobody_wants_it()).is_pending());
-        // As when the server answers before it has read all of it.
-        drop(taken);
-        assert!(poll_once(tanks.take(&pod_of(2))).is_pending(), "it is still being filled");
-        assert!(poll_once(order.until_nobody_wants_it()).is_ready());
-        order.end(Err(Failure::NotSent));
-        let next = block_on(tanks.take(&pod_of(2)));
-        let order = block_on(tanks.next_order());
-        assert_eq!(order.splice(), Some(&pod_of(2)));
-        block_on(order.tank.fill(b"body"));
-        order.end(Ok(()));
-        assert_eq!(block_on(next.tank.ready()), Ready::Whole(4));
+        with_one_tank(|tanks| {
+            let taken = block_on(tanks.take(&pod_of(1)));
+            let order = block_on(tanks.next_order());
+            assert!(poll_once(order.tank.fill(b"longer than the tank")).is_pending());
+            assert_eq!(block_on(taken.tank.ready()), Ready::InPieces);
+            assert!(poll_once(order.until_nobody_wants_it()).is_pending());
+            // As when the server answers before it has read all of it.
+            drop(taken);
+            assert!(poll_once(tanks.take(&pod_of(2))).is_pending(), "it is still being filled");
+            assert!(poll_once(order.until_nobody_wants_it()).is_ready());
+            order.end(Err(Failure::NotSent));
+            let next = block_on(tanks.take(&pod_of(2)));
+            make_body_of(tanks, 2);
+            assert_eq!(block_on(next.tank.ready()), Ready::Whole(4));
+        });
     }
 
     #[test]
     fn a_source_that_fails_half_way_ends_the_request() {
-        let mut bytes = [0; 8];
-        let tank = [Tank::new(&mut bytes)];
-        let tanks = Tanks::new(&tank);
-        let taken = block_on(tanks.take(&pod_of(1)));
-        let order = block_on(tanks.next_order());
-        assert!(poll_once(order.tank.fill(b"longer than the tank")).is_pending());
-        assert!(poll_once(taken.tank.until_spoilt()).is_pending());
-        order.end(Err(Failure::SourceChanged));
-        assert_eq!(poll_once(taken.tank.until_spoilt()), Poll::Ready(Failure::SourceChanged));
-        drop(taken);
-        // The next one tries again.
-        let again = block_on(tanks.take(&pod_of(1)));
-        assert!(poll_once(again.tank.ready()).is_pending());
+        with_one_tank(|tanks| {
+            let taken = block_on(tanks.take(&pod_of(1)));
+            let order = block_on(tanks.next_order());
+            assert!(poll_once(order.tank.fill(b"longer than the tank")).is_pending());
+            assert!(poll_once(taken.tank.until_spoilt()).is_pending());
+            order.end(Err(Failure::SourceChanged));
+            assert_eq!(poll_once(taken.tank.until_spoilt()), Poll::Ready(Failure::SourceChanged));
+            drop(taken);
+            // The next one tries again.
+            let again = block_on(tanks.take(&pod_of(1)));
+            assert!(poll_once(again.tank.ready()).is_pending());
+        });
     }
 }
