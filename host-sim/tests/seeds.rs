@@ -9,7 +9,7 @@ use picokube::sim::{Plan, run};
 const SEEDS: u64 = 2_000;
 
 /// Seeds beyond those that have shown a bug, and what it was.
-const ONCE_FAILED: [(u64, &str); 9] = [
+const ONCE_FAILED: [(u64, &str); 16] = [
     (2079, "a Deployment that took another one's name was never looked at"),
     (3348, "an old ReplicaSet was scaled by a status that had changed meanwhile"),
     (1336, "ReplicaSets that are adopted late leave one that recreates where it is"),
@@ -19,6 +19,13 @@ const ONCE_FAILED: [(u64, &str); 9] = [
     (6185, "a ReplicaSet that had the new size before left its Deployment where it is"),
     (313, "a status that was given up arrived after the one that was sent instead"),
     (9510, "a deletion that the server wanted to see again was taken for a decision"),
+    (24818, "of two steps of a plan, the second took pods that had become too few after the first"),
+    (75988, "a step of a plan gave a ReplicaSet a size that nobody wanted any more"),
+    (54897, "a ReplicaSet got a revision that another one had got after the plan was made"),
+    (28016, "pods were created although there was no more room to know them"),
+    (64731, "a pod was created that had been decided on minutes before and was not wanted"),
+    (44440, "an old pod that left its ReplicaSet while being deleted kept others from coming"),
+    (27284, "a Deployment that was not up to date used up its retries and was forgotten"),
 ];
 
 #[test]

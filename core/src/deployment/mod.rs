@@ -3,6 +3,7 @@
 //! [`decide()`] is the controller: a pure function from a [`View`] to a [`Plan`]. The files beside
 //! it hold one rule each, under its Kubernetes name.
 
+mod basis;
 mod cleanup;
 mod decide;
 mod new_replica_set;

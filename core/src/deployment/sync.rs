@@ -11,6 +11,7 @@ use crate::store::{self, Entry, Kind, Record, ReplicaSet};
 use crate::time::Duration;
 use crate::wire::{IntAnnotation, Strategy};
 
+use super::basis::Basis;
 use super::decide::decide;
 use super::plan::{End, Plan, StatusWrite, Step, Warning};
 use super::view::{Counts, Facts, SETS, Set, View};
@@ -53,6 +54,7 @@ impl Worker {
                         // Somebody else has scaled it: Kubernetes would run into a conflict.
                         self.step_failed(Outcome::Retry);
                     }
+                    Some(step) if !self.basis.bears(&step, context, key) => self.decide_anew(),
                     // What was decided no longer holds: an old pod has turned up, or somebody else
                     // has told of a newer generation.
                     Some(Step::Create { replicas: 1.., .. }) if old_pod_runs(context, key) => {
@@ -167,6 +169,7 @@ impl Worker {
 
     fn decide(&mut self, context: &mut Context<'_, '_>, key: Slot) {
         let wall = context.wall;
+        self.basis = Basis::of(context, key);
         context.fill_view(key);
         let view = &mut *context.view;
         self.sizes = (view.deployment.replicas, view.deployment.max_replicas());

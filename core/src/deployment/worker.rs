@@ -7,6 +7,7 @@ use crate::link::Slot;
 use crate::time::Instant;
 use crate::wire::Uid;
 
+use super::basis::Basis;
 use super::plan::{Plan, Step};
 
 /// The state of one sync. All requests of a key come from one worker, in order.
@@ -28,6 +29,7 @@ pub struct Worker {
     pub(crate) is_held_up: bool,
     /// `desired-replicas` and `max-replicas` of ReplicaSets that are scaled.
     pub(crate) sizes: (i32, i32),
+    pub(crate) basis: Basis,
     pub(crate) has_deadline: bool,
     pub(crate) error: String<{ limits::MESSAGE }>,
     pub(crate) outcome: Outcome,
@@ -83,6 +85,7 @@ impl Worker {
         open: false,
         is_held_up: false,
         sizes: (0, 0),
+        basis: Basis::NONE,
         has_deadline: false,
         error: String::new(),
         outcome: Outcome::Good,

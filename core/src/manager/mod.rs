@@ -167,13 +167,16 @@ impl<'a> Manager<'a> {
         }
     }
 
-    /// Whether the server could not be reached for a watch before, and now is. Keys may have been
-    /// given up meanwhile, or wait for long: all are looked at again.
+    /// Whether the server did not answer a watch properly before, and now does. Keys may have
+    /// been given up meanwhile, or wait for long: all are looked at again.
     fn note_reach(&mut self, kind: Kind, input: &watch::Input<'_>) -> bool {
         let bit = 1 << kind as u8;
         let was_lost = self.lost & bit != 0;
         match input {
-            watch::Input::Refused | watch::Input::Unreachable => self.lost |= bit,
+            watch::Input::Refused | watch::Input::Unreachable | watch::Input::Cut => {
+                self.lost |= bit;
+            }
+            watch::Input::Head { status: 500.., .. } => self.lost |= bit,
             watch::Input::Head { status: 200, .. } => self.lost &= !bit,
             _ => {}
         }

@@ -223,6 +223,10 @@ impl Context<'_, '_> {
             }
             (ReplyKind::NamespaceTerminating, _) => worker.stop(Outcome::Forget),
             (ReplyKind::AlreadyExists, _) => self.set_exists(worker, key),
+            // The watch will tell of what has become of it.
+            (ReplyKind::Failed(Failure::SourceChanged | Failure::Source(404)), _) => {
+                worker.stop(Outcome::Forget);
+            }
             (ReplyKind::Failed(_), _) => worker.stop(Outcome::Retry),
             _ => self.set_refused(worker, key, reply.message),
         }

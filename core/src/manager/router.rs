@@ -68,6 +68,9 @@ impl Router<'_> {
                 if change.owner_changed || change.labels_changed {
                     self.enqueue_set(old_owner);
                 }
+                if change.owner_changed {
+                    self.pod_gone(cache, old_owner);
+                }
             }
             Event::Added => match new_owner {
                 Owner::Resolved(owner) => {
@@ -97,7 +100,8 @@ impl Router<'_> {
         }
     }
 
-    /// A Deployment that recreates its pods waits until the old ones are gone.
+    /// A Deployment that recreates its pods waits until the old ones are gone. To leave its
+    /// ReplicaSet is as good; of one that is being deleted, no status tells.
     fn pod_gone(&mut self, cache: &Cache<'_>, owner: Owner) {
         let Some(rs) = owner.slot().filter(|_| !planted(Bug::WakeForgotten)) else { return };
         if let Some(d) = cache.owner_of_replica_set(rs).slot()

@@ -34,6 +34,9 @@ impl Ranked {
 /// How long to wait for the watch after a creation of which nobody knows whether it succeeded.
 const AMBIGUOUS: Duration = Duration::from_secs(1);
 
+/// For how long a decision is carried out whatever is wanted meanwhile.
+const DECISION_HOLDS: Duration = Duration::from_secs(30);
+
 impl Worker {
     /// The next request of this sync; `None` while it waits for answers or when it has ended.
     pub(crate) fn want(&mut self, context: &mut Context<'_, '_>) -> Option<Want> {
@@ -157,6 +160,7 @@ impl Worker {
         if planted(Bug::StaleDelete) {
             claimed = claimed.max(usize::try_from(rs.record.status_replicas).unwrap_or(0));
         }
+        self.decided = context.now;
         match manage(claimed, rs.record.replicas) {
             Manage::Nothing => {}
             Manage::Create(_) if rs.record.template_labels.is_empty() => {
@@ -178,19 +182,30 @@ impl Worker {
     }
 
     /// Whether the rest of the creations is no longer wanted: pods have turned up that were not
-    /// known when that was decided. That fewer are wanted by now does not count: Kubernetes
-    /// carries out what it has decided, and the recordings show it.
+    /// known when that was decided, or there is no longer room to know them all.
     fn has_enough(&self, context: &Context<'_, '_>, key: Slot) -> bool {
+        let enough = || self.wanted_now(context, key).map_or(self.goal, |now| now.min(self.goal));
         // Those under way may be there already: the watch can be faster than the answer.
-        self.creations.to_come() > 0 && context.claimed(key).count() >= self.goal
+        self.creations.to_come() > 0
+            && (context.cache.is_blind(Kind::Pod, key) || context.claimed(key).count() >= enough())
     }
 
     /// Whether the rest of the victims is to stay: pods have gone meanwhile.
     fn has_no_surplus(&self, context: &Context<'_, '_>, key: Slot) -> bool {
+        let enough = || self.wanted_now(context, key).map_or(self.goal, |now| now.max(self.goal));
         let staying = context.claimed(key).filter(|pod| !context.cache.is_being_deleted(*pod));
         context.cache.next_victim(key).is_some()
-            && staying.count() <= self.goal
+            && staying.count() <= enough()
             && !planted(Bug::StaleDelete)
+    }
+
+    /// How many pods are wanted, if the decision at hand is so old that this counts. Kubernetes
+    /// carries out what it has decided, and the recordings show it; but it does not have to wait
+    /// for one of a few connections.
+    fn wanted_now(&self, context: &Context<'_, '_>, key: Slot) -> Option<usize> {
+        let rs = context.cache.replica_sets.get(key)?;
+        let is_old = context.now > self.decided + DECISION_HOLDS;
+        is_old.then(|| usize::try_from(rs.record.replicas).unwrap_or(0))
     }
 
     fn count(&mut self, context: &Context<'_, '_>, key: Slot, rs: &ReplicaSet) {

@@ -5,6 +5,7 @@ use heapless::String;
 use crate::control::SlowStart;
 use crate::limits;
 use crate::link::Slot;
+use crate::time::Instant;
 use crate::wire::Uid;
 
 use super::status::{Count, FailureWrite};
@@ -22,6 +23,8 @@ pub struct Worker {
     pub(crate) creations: SlowStart,
     /// How many pods there are to be when all have been created or deleted.
     pub(crate) goal: usize,
+    /// When that was decided.
+    pub(crate) decided: Instant,
     /// Requests that are not answered.
     pub(crate) open: u16,
     pub(crate) count: Count,
@@ -82,6 +85,7 @@ impl Worker {
         rechecked: false,
         creations: SlowStart::new(0),
         goal: 0,
+        decided: Instant::ZERO,
         open: 0,
         count: Count {
             observed_generation: 0,

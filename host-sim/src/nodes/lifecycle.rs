@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 use super::Nodes;
 use super::behaviour::OFFLINE;
 use super::client::Client;
-use super::node::{HEARTBEAT_SECONDS, condition};
+use super::node::{HEARTBEAT_SECONDS, Judged, condition};
 use super::scheduler::toleration_for;
 use super::status::set_condition;
 
@@ -86,10 +86,7 @@ impl Nodes {
                 self.check(now, server, &name);
             }
         }
-        let waiting: Vec<Arc<str>> = self.unschedulable.iter().cloned().collect();
-        for key in waiting {
-            self.plan(&key, now);
-        }
+        self.retry_unschedulable(now);
     }
 
     /// Compares a node's lease with what its Node object says.
@@ -98,12 +95,16 @@ impl Nodes {
         let lease = format!("kube-node-lease/{name}");
         let renewed = renewal(server.store().get(self.ids.leases, &lease));
         let silent = renewed.is_none_or(|at| now.millis_since(at) > GRACE_SECONDS * 1000);
-        let object = entry.parse();
-        let ready = is_ready(&object);
-        if silent && ready {
-            self.declare_unreachable(now, server, &object, name);
-        } else if !silent && !ready {
-            self.declare_reachable(now, server, &object, name);
+        let Some(node) = self.nodes.get_mut(name) else { return };
+        if node.judged.revision != entry.revision {
+            node.judged = Judged::of(&entry);
+        }
+        let Judged { ready, evicts, .. } = node.judged;
+        match (silent, ready) {
+            (true, true) => self.declare_unreachable(now, server, &entry.parse(), name),
+            (false, false) => self.declare_reachable(now, server, &entry.parse(), name),
+            _ if !evicts => return,
+            _ => {}
         }
         self.evict_by_taint(now, server, name);
     }
@@ -157,8 +158,7 @@ impl Nodes {
     fn evict_by_taint(&mut self, now: Timestamp, server: &mut Server, name: &str) {
         let Some(entry) = server.store().get(self.ids.nodes, name).cloned() else { return };
         let object = entry.parse();
-        let taints = object["spec"]["taints"].as_array().into_iter().flatten();
-        let taints: Vec<&Value> = taints.filter(|taint| taint["effect"] == "NoExecute").collect();
+        let taints: Vec<&Value> = no_execute(&object).collect();
         if taints.is_empty() {
             return;
         }
@@ -185,6 +185,19 @@ impl Nodes {
             client.delete(&path_of(&entry), &options);
         }
     }
+}
+
+impl Judged {
+    fn of(entry: &Entry) -> Self {
+        let node = entry.parse();
+        let evicts = no_execute(&node).next().is_some();
+        Self { revision: entry.revision, ready: is_ready(&node), evicts }
+    }
+}
+
+fn no_execute(node: &Value) -> impl Iterator<Item = &Value> {
+    let taints = node["spec"]["taints"].as_array().into_iter().flatten();
+    taints.filter(|taint| taint["effect"] == "NoExecute")
 }
 
 fn patience_is_over(taint: &Value, pod: &Value, now: Timestamp) -> bool {

@@ -44,6 +44,8 @@ pub struct Nodes {
     timers: BTreeSet<(Timestamp, Arc<str>)>,
     /// Pods that no node takes at the moment.
     unschedulable: BTreeSet<Arc<str>>,
+    /// Pods have left their nodes: others may fit now.
+    has_room_again: bool,
     /// Everything up to this revision has been looked at.
     cursor: u64,
     next_heartbeat: Timestamp,
@@ -62,6 +64,7 @@ impl Nodes {
             pods: BTreeMap::new(),
             timers: BTreeSet::new(),
             unschedulable: BTreeSet::new(),
+            has_room_again: false,
             cursor: 0,
             next_heartbeat: Timestamp::default(),
         }
@@ -134,6 +137,9 @@ impl Nodes {
         if nodes_changed {
             self.look_at_nodes(now, server);
         }
+        if std::mem::take(&mut self.has_room_again) {
+            self.retry_unschedulable(now);
+        }
         if claims_changed {
             self.bind_claims(now, server);
         }
@@ -174,6 +180,7 @@ impl Nodes {
         }
         if let Some(node) = pod.node.and_then(|name| self.nodes.get_mut(&name)) {
             node.pods.remove(key);
+            self.has_room_again = true;
         }
     }
 

@@ -30,6 +30,16 @@ pub(super) struct Node {
     pub(super) taints: Vec<Value>,
     pub(super) pods: BTreeSet<Arc<str>>,
     next_address: u32,
+    pub(super) judged: Judged,
+}
+
+/// What those who watch over the nodes have last seen of a Node object.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    pub(super) revision: u64,
+    pub(super) ready: bool,
+    /// Some taint drives pods away.
+    pub(super) evicts: bool,
 }
 
 impl Node {
@@ -44,6 +54,7 @@ impl Node {
             taints: Vec::new(),
             pods: BTreeSet::new(),
             next_address: 0,
+            judged: Judged::default(),
         }
     }
 

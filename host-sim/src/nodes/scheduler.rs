@@ -47,6 +47,14 @@ impl Nodes {
         }
     }
 
+    /// Pods that fitted nowhere may fit now.
+    pub(super) fn retry_unschedulable(&mut self, now: Timestamp) {
+        let waiting: Vec<Arc<str>> = self.unschedulable.iter().cloned().collect();
+        for key in waiting {
+            self.plan(&key, now);
+        }
+    }
+
     /// Counts a pod to a node.
     pub(super) fn place(&mut self, key: &Arc<str>, name: &str) {
         let Some(node) = self.nodes.get_mut(name) else { return };

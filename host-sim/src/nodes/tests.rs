@@ -238,6 +238,21 @@ fn cordoned_nodes_get_no_pods_until_they_are_uncordoned() {
 }
 
 #[test]
+fn a_pod_that_fits_nowhere_waits_until_another_one_has_gone() {
+    let mut cluster = Cluster::new(1);
+    for number in 0..=CAPACITY {
+        cluster.create(pod(&format!("p{number}"), "nginx"));
+    }
+    cluster.run(5);
+    let last = format!("p{CAPACITY}");
+    let scheduled = condition(&cluster.pod(&last), "PodScheduled");
+    assert_eq!(scheduled["message"], "0/1 nodes are available: 1 Too many pods.");
+    cluster.send(Method::DELETE, &format!("{PODS}/p0"), &json!({}));
+    cluster.run(60);
+    assert!(cluster.is_ready(&last));
+}
+
+#[test]
 fn a_node_that_stays_away_loses_its_pods_and_a_node_that_returns_goes_on() {
     let mut cluster = Cluster::new(2);
     cluster.create(pod("a", "nginx"));

@@ -24,12 +24,15 @@ pub(super) fn check(
         return Err((PROPERTY, "the ReplicaSet is not in the cache".to_owned()));
     };
     // Those under way may be there already: the watch can be faster than the answer.
-    let there = issued.claimed(set).count();
+    let cached = issued.claimed(set).count();
+    let unseen = born.unseen(issued.device, &splice.uid.to_string());
     let under_way = flights.of_owner(issued.device, Verb::Create, splice.uid).count();
-    let there = there + born.unseen(issued.device, &splice.uid.to_string());
     let wanted = wanted.most(issued.device, splice.uid);
-    if there >= wanted || under_way >= wanted {
-        let detail = format!("{there} there and {under_way} under way of {wanted} wanted");
+    if cached + unseen >= wanted || under_way >= wanted {
+        let detail = format!(
+            "of {wanted} wanted, {cached} are in the cache, {unseen} were created and {under_way} \
+             are under way"
+        );
         return Err((PROPERTY, detail));
     }
     Ok(())

@@ -7,8 +7,9 @@ use picokube_core::wire::Uid;
 use super::super::clock::Moment;
 use super::Issued;
 
-/// A burst is decided at once and sent one by one: what was wanted so long ago still counts.
-const DECIDED_WITHIN_SECS: u64 = 150;
+/// A burst is decided at once and sent one by one, but not for longer than this. A request that
+/// the server wants to see again later was decided as long before.
+const DECIDED_WITHIN_SECS: u64 = 60;
 
 /// `spec.replicas` of ReplicaSets over the last while, by controller and uid.
 #[derive(Debug, Default)]

@@ -1,0 +1,53 @@
+//! What a plan was made from, as far as its later steps depend on it.
+//!
+//! A plan is carried out one request at a time, and each may take a while. Where Kubernetes would
+//! act by what it knew when it began, a plan whose ground has gone is made anew.
+
+use crate::link::Slot;
+use crate::manager::Context;
+
+use super::plan::Step;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Basis {
+    /// The Deployment's.
+    generation: i64,
+    /// Pods that are available, as the ReplicaSets tell.
+    available: i64,
+    /// Of all ReplicaSets.
+    highest_revision: i64,
+}
+
+impl Basis {
+    pub(crate) const NONE: Self = Self { generation: 0, available: 0, highest_revision: 0 };
+
+    /// What a plan that is made now is made from.
+    pub(crate) fn of(context: &Context<'_, '_>, key: Slot) -> Self {
+        let d = context.cache.deployments.get(key);
+        let sets = || context.cache.replica_sets_of(key).map(|(_, set)| &set.record);
+        Self {
+            generation: d.map_or(0, |d| d.record.generation()),
+            available: sets().map(|set| i64::from(set.available_replicas)).sum(),
+            highest_revision: sets().filter_map(|set| set.revision().value()).max().unwrap_or(0),
+        }
+    }
+
+    /// Whether a step of the plan still is what it was meant to be.
+    pub(crate) fn bears(&self, step: &Step, context: &Context<'_, '_>, key: Slot) -> bool {
+        let now = Self::of(context, key);
+        let same_wish = now.generation == self.generation;
+        match step {
+            Step::Create { .. } | Step::Update { revision: Some(_), .. } => {
+                same_wish && now.highest_revision <= self.highest_revision
+            }
+            // With fewer pods available, fewer can be spared.
+            Step::Scale { tolerant: true, .. } => same_wish && now.available >= self.available,
+            Step::Scale { .. } | Step::Update { .. } => same_wish,
+            Step::Status
+            | Step::Delete { .. }
+            | Step::Rollback { .. }
+            | Step::ClearRollback
+            | Step::Warn(_) => true,
+        }
+    }
+}
