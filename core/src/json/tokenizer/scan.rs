@@ -31,9 +31,19 @@ pub(super) fn plain_run(bytes: &[u8]) -> usize {
 pub(super) fn after_simple_string(bytes: &[u8]) -> Option<&[u8]> {
     let mut rest = bytes;
     loop {
-        rest = match rest.get(plain_run(rest)..)? {
+        // As in `plain_run`, which would look at the first word twice.
+        while let Some((chunk, tail)) = rest.split_first_chunk::<WORD>() {
+            let special = special_bytes(Word::from_le_bytes(*chunk));
+            if special != 0 {
+                rest = rest.get(special.trailing_zeros() as usize / 8..)?;
+                break;
+            }
+            rest = tail;
+        }
+        rest = match rest {
             [b'"', after @ ..] => return Some(after),
             [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', after @ ..] => after,
+            [byte, after @ ..] if is_plain(*byte) && after.len() < WORD => after,
             _ => return None,
         };
     }
