@@ -8,17 +8,19 @@ use crate::manager::Context;
 
 use super::plan::Step;
 
+/// The ground of a plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Basis {
     /// The Deployment's.
     generation: i64,
     /// Pods that are available, as the ReplicaSets tell.
     available: i64,
-    /// Of all ReplicaSets.
+    /// The highest that a ReplicaSet has.
     highest_revision: i64,
 }
 
 impl Basis {
+    /// Nothing has been planned.
     pub(crate) const NONE: Self = Self { generation: 0, available: 0, highest_revision: 0 };
 
     /// What a plan that is made now is made from.

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use object::{Object, ObjectSection, ObjectSegment, SectionFlags, SegmentFlags};
 use serde::Deserialize;
 
 use crate::firmware::{self, Profile};
 use crate::{process, workspace};
+
+/// What was measured, by name.
+type Figures = BTreeMap<String, u64>;
 
 /// Where RAM begins on every Cortex-M.
 const RAM: u64 = 0x2000_0000;
@@ -19,13 +22,14 @@ pub(super) fn check(root: &Path) -> Result<String> {
     let budget: Budget = toml::from_str(&budget).context("budget.toml")?;
     let mut rows = Vec::new();
     let mut notes = String::new();
-    for profile in Profile::ALL {
+    let images: Vec<PathBuf> =
+        Profile::ALL.into_iter().map(firmware::build).collect::<Result<_>>()?;
+    for ((profile, image), figures) in Profile::ALL.into_iter().zip(&images).zip(at_work(&images)) {
         let name = profile.name();
         let limits = budget.firmware.get(name);
         let limits = limits.with_context(|| format!("budget.toml: no firmware.{name}"))?;
-        let image = firmware::build(profile)?;
-        let (flash, ram) = measure(&fs::read(&image)?)?;
-        let figures = figures(&image).with_context(|| format!("{name}, at work in QEMU"))?;
+        let (flash, ram) = measure(&fs::read(image)?)?;
+        let figures = figures.with_context(|| format!("{name}, at work in QEMU"))?;
         let figure = |what: &str| {
             figures.get(what).copied().with_context(|| format!("{name}: {what} was not measured"))
         };
@@ -126,8 +130,18 @@ fn object_line(line: &str) -> Option<(String, u64)> {
     Some((field("kind")?.1.to_owned(), field("bytes")?.1.parse().ok()?))
 }
 
+/// What images cost at work. Each has one core and much to wait for, so they work side by side.
+fn at_work(images: &[PathBuf]) -> Vec<Result<Figures>> {
+    std::thread::scope(|scope| {
+        let works: Vec<_> =
+            images.iter().map(|image| scope.spawn(move || figures(image))).collect();
+        let panicked = |_| Err(anyhow!("the measurement panicked"));
+        works.into_iter().map(|work| work.join().unwrap_or_else(panicked)).collect()
+    })
+}
+
 /// What an image costs at work: `name=value` lines of a program of the tests.
-fn figures(image: &Path) -> Result<BTreeMap<String, u64>> {
+fn figures(image: &Path) -> Result<Figures> {
     let printed = process::output(workspace::test_program("picokube-figures").arg(image))?;
     Ok(printed.lines().filter_map(figure_line).collect())
 }

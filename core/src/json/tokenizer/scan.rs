@@ -31,7 +31,7 @@ pub(super) fn plain_run(bytes: &[u8]) -> usize {
 pub(super) fn after_simple_string(bytes: &[u8]) -> Option<&[u8]> {
     let mut rest = bytes;
     loop {
-        // As in `plain_run`, which would look at the first word twice.
+        // What `plain_run` does, without the detour by a length.
         while let Some((chunk, tail)) = rest.split_first_chunk::<WORD>() {
             let special = special_bytes(Word::from_le_bytes(*chunk));
             if special != 0 {
