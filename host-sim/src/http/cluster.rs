@@ -22,6 +22,9 @@ use super::metrics::{Metrics, Subject};
 /// How long Kubernetes waits for a version that does not exist yet.
 const FRESHNESS: Duration = Duration::from_secs(3);
 
+/// How long the garbage collector takes to hear that an owner has gone.
+const COLLECTOR_MILLIS: i64 = 20;
+
 /// The server behind its lock, and the revision that may be told to the outside.
 #[derive(Debug)]
 pub struct SharedServer {
@@ -67,6 +70,7 @@ impl Cluster {
             server.store_mut().follow_with_journal();
         }
         server.bootstrap(now);
+        server.delay_garbage_collection(COLLECTOR_MILLIS);
         let (durable, _) = watch::channel(server.store().durable());
         let shared = Arc::new(SharedServer {
             on_disk: disk.is_some(),
@@ -121,10 +125,11 @@ impl SharedServer {
     pub fn write<T>(&self, change: impl FnOnce(&mut Server, Timestamp) -> T) -> T {
         let mut server: RwLockWriteGuard<'_, Server> =
             self.server.write().unwrap_or_else(PoisonError::into_inner);
-        let before = server.store().revision();
+        let (before, due_before) = (server.store().revision(), server.step_at());
         let result = change(&mut server, Timestamp::of_system_clock());
-        let after = server.store().revision();
-        let work = server.has_work();
+        let (after, due) = (server.store().revision(), server.step_at());
+        let is_earlier = due.is_some_and(|due| due_before.is_none_or(|before| due < before));
+        let work = server.has_work() || is_earlier;
         drop(server);
         if work {
             self.work.notify_one();

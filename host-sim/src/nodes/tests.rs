@@ -10,6 +10,7 @@ use crate::time::Timestamp;
 
 use super::Nodes;
 use super::behaviour::{BEHAVIOUR, MANUAL, OFFLINE, READY_AFTER, STOP_AFTER};
+use super::node::CAPACITY;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
@@ -244,12 +245,14 @@ fn a_pod_that_fits_nowhere_waits_until_another_one_has_gone() {
         cluster.create(pod(&format!("p{number}"), "nginx"));
     }
     cluster.run(5);
-    let last = format!("p{CAPACITY}");
-    let scheduled = condition(&cluster.pod(&last), "PodScheduled");
+    let names = (0..=CAPACITY).map(|number| format!("p{number}"));
+    let (ready, waiting): (Vec<_>, Vec<_>) = names.partition(|name| cluster.is_ready(name));
+    let [waiting] = &waiting[..] else { panic!("not one, but {waiting:?} waits") };
+    let scheduled = condition(&cluster.pod(waiting), "PodScheduled");
     assert_eq!(scheduled["message"], "0/1 nodes are available: 1 Too many pods.");
-    cluster.send(Method::DELETE, &format!("{PODS}/p0"), &json!({}));
+    cluster.send(Method::DELETE, &format!("{PODS}/{}", ready[0]), &json!({}));
     cluster.run(60);
-    assert!(cluster.is_ready(&last));
+    assert!(cluster.is_ready(waiting));
 }
 
 #[test]

@@ -23,10 +23,12 @@ const TURN_MILLIS: i64 = 20;
 #[derive(Debug, Default)]
 pub(super) struct Garbage {
     queue: VecDeque<Item>,
-    /// Turns of owners, and when they are due.
+    /// What has its time, and when that is.
     turns: VecDeque<(Timestamp, Item)>,
     /// All that is in one of the two.
     queued: BTreeSet<Item>,
+    /// How long it takes to hear that an owner has gone.
+    pub(super) reaction_millis: i64,
 }
 
 /// Something to look at.
@@ -54,13 +56,19 @@ enum Standing {
 }
 
 impl Garbage {
-    pub(super) fn observe(&mut self, store: &Store, id: ResourceId, change: &Change) {
+    pub(super) fn observe(
+        &mut self,
+        store: &Store,
+        now: Timestamp,
+        id: ResourceId,
+        change: &Change,
+    ) {
         let entry = &change.entry;
         let previous = change.previous.as_ref();
         let owners_before = previous.map_or(&[][..], |entry| &entry.owners);
         if change.kind == ChangeKind::Deleted {
             if store.dependents_of(&entry.uid).next().is_some() {
-                self.push(Item::DependentsOf(entry.uid.clone()));
+                self.push_later(now, self.reaction_millis, Item::DependentsOf(entry.uid.clone()));
             }
             entry.owners.iter().for_each(|owner| self.push(Item::owner_of(entry, owner)));
             return;
@@ -90,7 +98,7 @@ impl Garbage {
         Some(item)
     }
 
-    /// When the next turn of an owner is due.
+    /// When the next of them is due.
     pub(super) fn turn_at(&self) -> Option<Timestamp> {
         self.turns.front().map(|(at, _)| *at)
     }
@@ -106,9 +114,14 @@ impl Garbage {
     }
 
     fn take_turn_later(&mut self, now: Timestamp, id: ResourceId, key: &Arc<str>) {
-        let turn = Item::Turn(id, key.clone());
-        if self.queued.insert(turn.clone()) {
-            self.turns.push_back((now.plus_millis(TURN_MILLIS), turn));
+        self.push_later(now, TURN_MILLIS, Item::Turn(id, key.clone()));
+    }
+
+    fn push_later(&mut self, now: Timestamp, millis: i64, item: Item) {
+        if millis == 0 {
+            self.push(item);
+        } else if self.queued.insert(item.clone()) {
+            self.turns.push_back((now.plus_millis(millis), item));
         }
     }
 }

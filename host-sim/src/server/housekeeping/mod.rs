@@ -51,7 +51,7 @@ impl Housekeeping {
     ) {
         let entry = &change.entry;
         let deleted = change.kind == ChangeKind::Deleted;
-        self.garbage.observe(store, id, change);
+        self.garbage.observe(store, now, id, change);
         if id == resources.namespaces {
             if !deleted && entry.deletion.is_some() {
                 self.terminating.insert(entry.name().into());
@@ -81,6 +81,13 @@ impl Housekeeping {
 }
 
 impl Server {
+    /// Lets the garbage collector take that long to hear that an owner has gone. In Kubernetes it
+    /// follows watches like all others, so that a controller hears of an owner's end before it
+    /// hears of the dependents'. A simulation has its own delays.
+    pub fn delay_garbage_collection(&mut self, millis: i64) {
+        self.housekeeping.garbage.reaction_millis = millis;
+    }
+
     /// Does one piece of the cluster's own work; says whether there was any to do.
     pub fn step(&mut self, now: Timestamp) -> bool {
         if let Some(namespace) = self.housekeeping.accounts.pop_first() {

@@ -32,6 +32,19 @@ fn in_the_background_dependents_follow() {
 }
 
 #[test]
+fn each_generation_follows_after_a_while() {
+    let mut cluster = family();
+    cluster.server.delay_garbage_collection(20);
+    cluster.delete(&format!("{DEPLOYMENTS}/web"), json!({"propagationPolicy": "Background"}));
+    let start = cluster.now;
+    for (millis, replica_sets, pods) in [(19, 1, 2), (20, 0, 2), (39, 0, 2), (40, 0, 0)] {
+        cluster.server.settle(start.plus_millis(millis));
+        let there = (cluster.names(REPLICA_SETS).len(), cluster.names(PODS).len());
+        assert_eq!(there, (replica_sets, pods), "after {millis} ms");
+    }
+}
+
+#[test]
 fn in_the_foreground_the_owner_goes_last() {
     let mut cluster = family();
     bind(&mut cluster, "p1");
