@@ -25,7 +25,8 @@ pub enum Bug {
     ConflictSwallowed,
     /// Pods are deleted by the number in the last status, which may tell of some that have gone.
     StaleDelete,
-    /// A ReplicaSet that could not do its work is not looked at again.
+    /// A ReplicaSet that could not do its work is not looked at again, not even when a watch that
+    /// was broken is back.
     RetryForgotten,
     /// A Deployment that recreates is not woken when the last old pod has gone.
     WakeForgotten,

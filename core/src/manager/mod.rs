@@ -180,7 +180,7 @@ impl<'a> Manager<'a> {
             watch::Input::Head { status: 200, .. } => self.lost &= !bit,
             _ => {}
         }
-        was_lost && self.lost & bit == 0
+        was_lost && self.lost & bit == 0 && !planted(Bug::RetryForgotten)
     }
 
     /// The server's `Date`, from the head of any response, those of watches included.
