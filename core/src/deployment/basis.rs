@@ -36,20 +36,24 @@ impl Basis {
 
     /// Whether a step of the plan still is what it was meant to be.
     pub(crate) fn bears(&self, step: &Step, context: &Context<'_, '_>, key: Slot) -> bool {
-        let now = Self::of(context, key);
-        let same_wish = now.generation == self.generation;
-        match step {
-            Step::Create { .. } | Step::Update { revision: Some(_), .. } => {
-                same_wish && now.highest_revision <= self.highest_revision
+        let now = match step {
+            Step::Create { .. } | Step::Update { .. } | Step::Scale { .. } => {
+                Self::of(context, key)
             }
-            // With fewer pods available, fewer can be spared.
-            Step::Scale { tolerant: true, .. } => same_wish && now.available >= self.available,
-            Step::Scale { .. } | Step::Update { .. } => same_wish,
             Step::Status
             | Step::Delete { .. }
             | Step::Rollback { .. }
             | Step::ClearRollback
-            | Step::Warn(_) => true,
-        }
+            | Step::Warn(_) => return true,
+        };
+        let fits = match step {
+            Step::Create { .. } | Step::Update { revision: Some(_), .. } => {
+                now.highest_revision <= self.highest_revision
+            }
+            // With fewer pods available, fewer can be spared.
+            Step::Scale { tolerant: true, .. } => now.available >= self.available,
+            _ => true,
+        };
+        fits && now.generation == self.generation
     }
 }
