@@ -36,24 +36,20 @@ impl Basis {
 
     /// Whether a step of the plan still is what it was meant to be.
     pub(crate) fn bears(&self, step: &Step, context: &Context<'_, '_>, key: Slot) -> bool {
-        let now = match step {
-            Step::Create { .. } | Step::Update { .. } | Step::Scale { .. } => {
-                Self::of(context, key)
+        let fits: fn(&Self, &Self) -> bool = match step {
+            Step::Create { .. } | Step::Update { revision: Some(_), .. } => {
+                |then, now| now.highest_revision <= then.highest_revision
             }
+            // With fewer pods available, fewer can be spared.
+            Step::Scale { tolerant: true, .. } => |then, now| now.available >= then.available,
+            Step::Scale { .. } | Step::Update { .. } => |_, _| true,
             Step::Status
             | Step::Delete { .. }
             | Step::Rollback { .. }
             | Step::ClearRollback
             | Step::Warn(_) => return true,
         };
-        let fits = match step {
-            Step::Create { .. } | Step::Update { revision: Some(_), .. } => {
-                now.highest_revision <= self.highest_revision
-            }
-            // With fewer pods available, fewer can be spared.
-            Step::Scale { tolerant: true, .. } => now.available >= self.available,
-            _ => true,
-        };
-        fits && now.generation == self.generation
+        let now = Self::of(context, key);
+        now.generation == self.generation && fits(self, &now)
     }
 }

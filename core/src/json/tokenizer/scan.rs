@@ -12,17 +12,22 @@ const HIGHS: Word = ONES << 7;
 /// How many bytes at the start of `bytes` are plain: ASCII, no quote, backslash or control character.
 #[inline]
 pub(super) fn plain_run(bytes: &[u8]) -> usize {
-    let mut run = 0;
+    let rest = after_plain_words(bytes);
+    bytes.len() - rest.len() + rest.iter().take_while(|byte| is_plain(**byte)).count()
+}
+
+/// `bytes` from the first that is not plain, or from where less than a word is left to look at.
+#[inline]
+fn after_plain_words(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     while let Some((chunk, tail)) = rest.split_first_chunk::<WORD>() {
         let special = special_bytes(Word::from_le_bytes(*chunk));
         if special != 0 {
-            return run + special.trailing_zeros() as usize / 8;
+            return rest.get(special.trailing_zeros() as usize / 8..).unwrap_or_default();
         }
-        run += WORD;
         rest = tail;
     }
-    run + rest.iter().take_while(|byte| is_plain(**byte)).count()
+    rest
 }
 
 /// What follows a string that ends in `bytes`, which begin after its first quote. `None` for one
@@ -31,15 +36,7 @@ pub(super) fn plain_run(bytes: &[u8]) -> usize {
 pub(super) fn after_simple_string(bytes: &[u8]) -> Option<&[u8]> {
     let mut rest = bytes;
     loop {
-        // What `plain_run` does, without the detour by a length.
-        while let Some((chunk, tail)) = rest.split_first_chunk::<WORD>() {
-            let special = special_bytes(Word::from_le_bytes(*chunk));
-            if special != 0 {
-                rest = rest.get(special.trailing_zeros() as usize / 8..)?;
-                break;
-            }
-            rest = tail;
-        }
+        rest = after_plain_words(rest);
         rest = match rest {
             [b'"', after @ ..] => return Some(after),
             [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', after @ ..] => after,
