@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use http::Method;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use crate::http::SharedServer;
 
@@ -36,42 +35,37 @@ const STEPS: [&str; 4] = [
 
 /// Plays and shows the demo; then goes on showing the cluster until it is dropped.
 pub(super) async fn run(shared: Arc<SharedServer>, url: String) -> Result<()> {
-    let (at, step) = watch::channel(0);
-    let shown = show(&shared, &url, step);
-    let played = async {
-        play(&shared, &at).await?;
-        std::future::pending().await
-    };
-    tokio::select! {
-        ended = played => ended,
-        () = shown => Ok(()),
+    let terminal = std::io::stdout().is_terminal();
+    let _restore = terminal.then(RestoreCursor::new);
+    let mut show = Show { shared: &shared, url: &url, terminal, print, at: 0, said: Vec::new() };
+    play(&mut show).await?;
+    loop {
+        tokio::time::sleep(GLANCE).await;
+        show.glance();
     }
 }
 
 /// Does what a user would do, a step at a time.
-async fn play(shared: &SharedServer, at: &watch::Sender<usize>) -> Result<()> {
-    // Without a spectator, just so long that what was achieved is told.
-    let leisure = if std::io::stdout().is_terminal() { PAUSE } else { 3 * GLANCE };
+async fn play<P: FnMut(&str) -> bool>(show: &mut Show<'_, P>) -> Result<()> {
+    let shared = show.shared;
+    show.begin(0);
     for (name, replicas) in [("web", 4), ("api", 3), ("worker", 2)] {
         ask(shared, Method::POST, DEPLOYMENTS, &deployment(name, replicas)).await?;
     }
-    until(shared, |all| all.len() == 3 && all.iter().all(is_rolled_out)).await?;
-    tokio::time::sleep(leisure).await;
+    show.until(|all| all.len() == 3 && all.iter().all(is_rolled_out)).await?;
 
-    at.send_replace(1);
+    show.begin(1);
     set_image(shared, "web", "app:2").await?;
-    until(shared, |all| all.iter().all(is_rolled_out)).await?;
-    tokio::time::sleep(leisure).await;
+    show.until(|all| all.iter().all(is_rolled_out)).await?;
 
-    at.send_replace(2);
+    show.begin(2);
     set_image(shared, "api", "app:bad").await?;
-    until(shared, |all| all.iter().any(has_failed)).await?;
-    tokio::time::sleep(leisure).await;
+    show.until(|all| all.iter().any(has_failed)).await?;
 
-    at.send_replace(3);
+    show.begin(3);
     set_image(shared, "api", "app:1").await?;
-    until(shared, |all| all.iter().all(is_rolled_out)).await?;
-    at.send_replace(4);
+    show.until(|all| all.iter().all(is_rolled_out)).await?;
+    show.begin(STEPS.len());
     Ok(())
 }
 
@@ -106,44 +100,63 @@ fn has_failed(deployment: &Value) -> bool {
     })
 }
 
-async fn until(shared: &SharedServer, condition: impl Fn(&[Value]) -> bool) -> Result<()> {
-    let give_up = Instant::now() + PATIENCE;
-    while !condition(&objects(shared, "deployments")) {
-        if Instant::now() > give_up {
-            bail!("the demo does not go on; does anybody else change its Deployments?");
-        }
-        tokio::time::sleep(GLANCE).await;
-    }
-    Ok(())
+/// What the spectator sees. What a step achieves is always told before the next one begins.
+struct Show<'a, P> {
+    shared: &'a SharedServer,
+    url: &'a str,
+    terminal: bool,
+    /// Whether anybody takes what is printed makes no difference: the cluster stays up.
+    print: P,
+    /// The step that is played.
+    at: usize,
+    /// The lines last told, outside a terminal.
+    said: Vec<String>,
 }
 
-/// Shows how the cluster is, for ever, or until nobody takes it.
-async fn show(shared: &SharedServer, url: &str, step: watch::Receiver<usize>) {
-    let terminal = std::io::stdout().is_terminal();
-    let _restore = terminal.then(RestoreCursor::new);
-    let mut said = Vec::new();
-    let mut told = None;
-    loop {
-        let (at, table) = (*step.borrow(), Table::of(shared));
-        let mut text = String::new();
-        if terminal {
-            text = format!("{CLEAR}picokube  {url}\n\n{}\n{table}\n{}", progress(at), hint(at));
-        } else {
-            if told != Some(at) {
-                let begun = STEPS.get(at).map(|step| format!("\n{}. {step}\n", at + 1));
-                text.push_str(&begun.unwrap_or(format!("\n{}", hint(at))));
-                told = Some(at);
-            }
-            let lines = table.lines();
-            for line in lines.iter().filter(|line| !said.contains(*line)) {
-                text.push_str(&format!("   {line}\n"));
-            }
-            said = lines;
+impl<P: FnMut(&str) -> bool> Show<'_, P> {
+    /// Goes on to a step.
+    fn begin(&mut self, at: usize) {
+        self.at = at;
+        if !self.terminal {
+            let step = STEPS.get(at).map(|step| format!("\n{}. {step}\n", at + 1));
+            (self.print)(&step.unwrap_or(format!("\n{}", hint(at))));
         }
-        if !text.is_empty() && !print(&text) {
-            return std::future::pending().await;
+    }
+
+    /// Shows the cluster as it is.
+    fn glance(&mut self) {
+        let table = Table::of(self.shared);
+        if self.terminal {
+            let (url, at) = (self.url, self.at);
+            let screen =
+                format!("{CLEAR}picokube  {url}\n\n{}\n{table}\n{}", progress(at), hint(at));
+            (self.print)(&screen);
+            return;
         }
-        tokio::time::sleep(GLANCE).await;
+        let lines = table.lines();
+        for line in lines.iter().filter(|line| !self.said.contains(*line)) {
+            (self.print)(&format!("   {line}\n"));
+        }
+        self.said = lines;
+    }
+
+    /// Shows the cluster until its Deployments are as the step wants them, and a while longer.
+    async fn until(&mut self, achieved: impl Fn(&[Value]) -> bool) -> Result<()> {
+        let give_up = Instant::now() + PATIENCE;
+        while !achieved(&objects(self.shared, "deployments")) {
+            if Instant::now() > give_up {
+                bail!("the demo does not go on; does anybody else change its Deployments?");
+            }
+            self.glance();
+            tokio::time::sleep(GLANCE).await;
+        }
+        self.glance();
+        let look_until = Instant::now() + PAUSE;
+        while self.terminal && Instant::now() < look_until {
+            tokio::time::sleep(GLANCE).await;
+            self.glance();
+        }
+        Ok(())
     }
 }
 
@@ -171,6 +184,34 @@ fn hint(at: usize) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::Cluster;
+    use crate::store::HistoryLimits;
+
+    #[tokio::test]
+    async fn what_was_achieved_is_told_before_the_next_step() -> Result<()> {
+        let cluster = Cluster::start(HistoryLimits::default(), None)?;
+        let shared = cluster.shared();
+        ask(shared, Method::POST, DEPLOYMENTS, &deployment("web", 1)).await?;
+        let mut set = deployment("web-1", 1);
+        let uid = &objects(shared, "deployments")[0]["metadata"]["uid"];
+        set["kind"] = json!("ReplicaSet");
+        set["spec"]["progressDeadlineSeconds"].take();
+        set["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": uid}]);
+        ask(shared, Method::POST, "/apis/apps/v1/namespaces/default/replicasets", &set).await?;
+        let mut told = String::new();
+        let print = |text: &str| {
+            told.push_str(text);
+            true
+        };
+        let mut show = Show { shared, url: "", terminal: false, print, at: 3, said: Vec::new() };
+        // Achieved before anybody has looked.
+        show.until(|all| all.len() == 1).await?;
+        show.begin(STEPS.len());
+        let (achieved, end) = (told.find("in progress"), told.find("That was the demo"));
+        assert!(achieved.is_some() && achieved < end, "{told}");
+        Ok(())
+    }
 
     #[test]
     fn progress_marks_what_is_done_and_what_is_not() {
