@@ -1,8 +1,8 @@
 //! Lists and watches: pages, every type of event, and what happens to those that are broken.
 
 use picokube_core::wire::{
-    Change, Deployment, FeedDecoder, IsKnown, ListDecoder, ListEvent, Meta, Pod, Reason,
-    ReplicaSet, WatchDecoder, WatchEvent,
+    Change, Deployment, FeedDecoder, ListDecoder, ListEvent, Meta, Pod, Reason, ReplicaSet,
+    Suffices, WatchDecoder, WatchEvent,
 };
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn watch(text: &str, chunk: usize) -> Vec<String> {
             events.extend(event.map(|event| match event {
                 WatchEvent::Added(pod) => format!("added {}", pod.meta.name),
                 WatchEvent::Modified(pod) => format!("modified {}", pod.meta.name),
-                WatchEvent::Known(_, meta) => format!("known {}", meta.name),
+                WatchEvent::Metadata(_, meta) => format!("known {}", meta.name),
                 WatchEvent::Deleted(pod) => format!("deleted {}", pod.meta.name),
                 WatchEvent::Bookmark { resource_version, ends_initial_events } => {
                     format!("bookmark {resource_version} {ends_initial_events}")
@@ -239,16 +239,16 @@ fn a_watch_that_is_cut_off_or_garbled_says_so() {
 
 #[test]
 fn what_is_known_is_not_read_again_but_must_be_json() {
-    let told = |text: &str, chunk: usize, is_known: IsKnown<'_>| {
+    let told = |text: &str, chunk: usize, suffices: Suffices<'_>| {
         let mut decoder = Box::new(FeedDecoder::<Pod>::new());
         decoder.begin_watch();
         let mut events = Vec::new();
         for mut rest in text.as_bytes().chunks(chunk) {
             while !rest.is_empty() {
-                let (read, event) = decoder.feed_watch(rest, is_known).map_err(|_| "no JSON")?;
+                let (read, event) = decoder.feed_watch(rest, suffices).map_err(|_| "no JSON")?;
                 rest = &rest[read..];
                 events.extend(event.map(|event| match event {
-                    WatchEvent::Known(change, meta) => format!("known {change:?} {}", meta.name),
+                    WatchEvent::Metadata(change, meta) => format!("known {change:?} {}", meta.name),
                     WatchEvent::Modified(pod) => {
                         format!("{} restarts {}", pod.meta.name, pod.restarts)
                     }

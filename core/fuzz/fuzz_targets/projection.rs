@@ -33,7 +33,7 @@ fn read<K: Object + Debug>(decoder: &mut AnswerDecoder<K>, text: &[u8], chunk: u
     match decoder.finish() {
         Ok(Answer::Object(object)) => format!("{object:?}"),
         Ok(Answer::Status(status)) => format!("{status:?}"),
-        Ok(Answer::Known(meta)) => format!("{meta:?}"),
+        Ok(Answer::Metadata(meta)) => format!("{meta:?}"),
         Ok(Answer::Faulty(fault)) => fault.to_string(),
         Err(error) => error.to_string(),
     }

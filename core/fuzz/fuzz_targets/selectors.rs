@@ -52,7 +52,7 @@ fn decode(text: &[u8], chunk: usize) -> Option<Selector> {
     }
     match decoder.finish().ok()? {
         Answer::Object(rs) => Some(rs.selector.clone()),
-        Answer::Known(_) | Answer::Status(_) | Answer::Faulty(_) => None,
+        Answer::Metadata(_) | Answer::Status(_) | Answer::Faulty(_) => None,
     }
 }
 

@@ -166,8 +166,8 @@ impl Manager<'_> {
 /// Whether the body makes sense so far.
 fn feed<K: Cached>(decoder: &mut AnswerDecoder<K>, cache: &Cache<'_>, bytes: &[u8]) -> bool {
     // The watch may have been faster.
-    let is_known = |_, meta: &Meta| K::is_known(meta, cache);
-    decoder.feed_unless(bytes, &is_known).is_ok()
+    let suffices = |_, meta: &Meta| K::is_known(meta, cache);
+    decoder.feed_unless(bytes, &suffices).is_ok()
 }
 
 /// Reads what an answer says. An object in it that is newer than what the watch has told so far
@@ -200,7 +200,7 @@ fn read<'d, K: Cached>(
             }
             Reply { kind: ReplyKind::of(code, None), message: "", meta: Some(meta) }
         }
-        Some(Answer::Known(meta)) => {
+        Some(Answer::Metadata(meta)) => {
             Reply { kind: ReplyKind::of(code, None), message: "", meta: Some(meta) }
         }
         Some(Answer::Status(status)) => {

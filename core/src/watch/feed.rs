@@ -170,16 +170,29 @@ impl<K: Cached> Feed<'_, '_, K> {
 
     fn watch(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<usize, Malformed> {
         let (cache, namespaces) = (&*self.cache, self.namespaces);
-        // The echo of an own write, whose answer came first, is not read again, and what is
-        // elsewhere is nobody's business here.
-        let is_known = |change, meta: &Meta| {
-            matches!(change, Some(wire::Change::Added | wire::Change::Modified))
-                && (is_elsewhere(namespaces, meta) || K::is_known(meta, cache))
+        // What is gone has no more to say. The echo of an own write, whose answer came first, is not
+        // read again, and what is elsewhere is nobody's business here.
+        let suffices = |change, meta: &Meta| match change {
+            Some(wire::Change::Deleted) => true,
+            Some(wire::Change::Added | wire::Change::Modified) => {
+                is_elsewhere(namespaces, meta) || K::is_known(meta, cache)
+            }
+            _ => false,
         };
-        let fed = self.decoder.decoder.feed_watch(bytes, &is_known);
+        let fed = self.decoder.decoder.feed_watch(bytes, &suffices);
         let (read, event) = fed.map_err(|_| Malformed)?;
         match event {
             None => {}
+            // However much of what is gone was read, and whatever is wrong with it.
+            Some(
+                WatchEvent::Metadata(wire::Change::Deleted, meta)
+                | WatchEvent::Faulty(wire::Change::Deleted, ObjectFault { meta, .. }),
+            ) => {
+                if !is_elsewhere(namespaces, meta) {
+                    delete::<K>(self.cache, self.handler, meta);
+                }
+                seen(changed(meta));
+            }
             Some(WatchEvent::Added(object)) => {
                 if !is_elsewhere(namespaces, object.meta()) {
                     apply(self.cache, self.handler, object);
@@ -192,10 +205,11 @@ impl<K: Cached> Feed<'_, '_, K> {
                 }
                 seen(Seen::Changed(object.meta().resource_version));
             }
-            Some(WatchEvent::Known(wire::Change::Added, meta)) => {
+            Some(WatchEvent::Metadata(wire::Change::Added, meta)) => {
                 seen(Seen::Added(meta.resource_version));
             }
-            Some(WatchEvent::Known(_, meta)) => seen(Seen::Changed(meta.resource_version)),
+            Some(WatchEvent::Metadata(_, meta)) => seen(Seen::Changed(meta.resource_version)),
+            // The server has written what happened after what it happened to.
             Some(WatchEvent::Deleted(object)) => {
                 if !is_elsewhere(namespaces, object.meta()) {
                     delete::<K>(self.cache, self.handler, object.meta());
@@ -208,21 +222,22 @@ impl<K: Cached> Feed<'_, '_, K> {
             Some(WatchEvent::Error(status)) => seen(Seen::Error(status)),
             Some(WatchEvent::Unknown) => seen(Seen::Foreign),
             Some(WatchEvent::Faulty(change, fault)) => {
-                match change {
-                    _ if is_elsewhere(namespaces, fault.meta) => {}
-                    wire::Change::Deleted => delete::<K>(self.cache, self.handler, fault.meta),
-                    wire::Change::Added | wire::Change::Modified => {
-                        refuse::<K>(self.cache, self.handler, &fault);
-                    }
-                    wire::Change::Bookmark | wire::Change::Error => {}
+                let is_object = matches!(change, wire::Change::Added | wire::Change::Modified);
+                if is_object && !is_elsewhere(namespaces, fault.meta) {
+                    refuse::<K>(self.cache, self.handler, &fault);
                 }
-                seen(match fault.meta.resource_version {
-                    ResourceVersion::ANY => Seen::Foreign,
-                    version => Seen::Changed(version),
-                });
+                seen(changed(fault.meta));
             }
         }
         Ok(read)
+    }
+}
+
+/// What a change that may be faulty tells of versions.
+fn changed(meta: &Meta) -> Seen<'static> {
+    match meta.resource_version {
+        ResourceVersion::ANY => Seen::Foreign,
+        version => Seen::Changed(version),
     }
 }
 

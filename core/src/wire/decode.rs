@@ -1,6 +1,6 @@
 //! The decoders: bytes in, one object after the other out.
 
-use super::envelope::{Change, IsKnown, ListMeta, ListPart, NoList, ObjectFault, Reader};
+use super::envelope::{Change, ListMeta, ListPart, NoList, ObjectFault, Reader, Suffices};
 use super::project::FieldFault;
 use super::table::Table;
 use super::{Meta, Object, ResourceVersion, Status};
@@ -14,8 +14,8 @@ pub struct AnswerDecoder<K: Object>(Reader<K, NoList>);
 pub enum Answer<'a, K> {
     /// The object.
     Object(&'a K),
-    /// An object that was known already.
-    Known(&'a Meta),
+    /// An object whose metadata suffices.
+    Metadata(&'a Meta),
     /// A Status: an error, or the confirmation of a deletion.
     Status(&'a Status),
     /// An object that cannot be used.
@@ -33,15 +33,19 @@ impl<K: Object> AnswerDecoder<K> {
         self.feed_all(bytes, None)
     }
 
-    /// The same, but reads only the metadata of an object that is known already.
-    pub fn feed_unless(&mut self, bytes: &[u8], is_known: IsKnown<'_>) -> Result<(), json::Error> {
-        self.feed_all(bytes, Some(is_known))
+    /// The same, but reads only the metadata of an object where that suffices.
+    pub fn feed_unless(&mut self, bytes: &[u8], suffices: Suffices<'_>) -> Result<(), json::Error> {
+        self.feed_all(bytes, Some(suffices))
     }
 
-    fn feed_all(&mut self, bytes: &[u8], is_known: Option<IsKnown<'_>>) -> Result<(), json::Error> {
+    fn feed_all(
+        &mut self,
+        bytes: &[u8],
+        suffices: Option<Suffices<'_>>,
+    ) -> Result<(), json::Error> {
         let mut rest = bytes;
         while !rest.is_empty() {
-            let read = self.0.feed(rest, is_known)?;
+            let read = self.0.feed(rest, suffices)?;
             rest = rest.get(read..).unwrap_or_default();
         }
         Ok(())
@@ -53,8 +57,8 @@ impl<K: Object> AnswerDecoder<K> {
         if self.0.envelope.status.is_present {
             return Ok(Answer::Status(&self.0.envelope.status));
         }
-        if self.0.envelope.is_known {
-            return Ok(Answer::Known(self.0.known()));
+        if self.0.envelope.metadata_only {
+            return Ok(Answer::Metadata(self.0.metadata()));
         }
         Ok(match self.0.object() {
             Ok(object) => Answer::Object(object),
@@ -119,8 +123,8 @@ pub enum WatchEvent<'a, K> {
     Added(&'a K),
     /// The object has changed.
     Modified(&'a K),
-    /// The object is new or has changed, but was known already.
-    Known(Change, &'a Meta),
+    /// What has happened to an object whose metadata suffices.
+    Metadata(Change, &'a Meta),
     /// The object is gone; this is its last state, at the version of the deletion.
     Deleted(&'a K),
     /// Everything up to this version has been told.
@@ -192,13 +196,13 @@ impl<K: Object> FeedDecoder<K> {
         self.0.feed_list(bytes)
     }
 
-    /// As [`WatchDecoder::feed`], but reads only the metadata of an object that is known already.
+    /// As [`WatchDecoder::feed`], but reads only the metadata of an object where that suffices.
     pub fn feed_watch(
         &mut self,
         bytes: &[u8],
-        is_known: IsKnown<'_>,
+        suffices: Suffices<'_>,
     ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
-        self.0.feed_watch(bytes, Some(is_known))
+        self.0.feed_watch(bytes, Some(suffices))
     }
 
     /// How the page ended that was read last; `None` if it did not end yet.
@@ -257,12 +261,12 @@ impl<K: Object> Reader<K> {
     fn feed_watch(
         &mut self,
         bytes: &[u8],
-        is_known: Option<IsKnown<'_>>,
+        suffices: Option<Suffices<'_>>,
     ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
         if self.tokenizer.is_done() {
             self.tokenizer.restart();
         }
-        let read = self.feed(bytes, is_known)?;
+        let read = self.feed(bytes, suffices)?;
         let event = if self.tokenizer.is_done() { Some(self.event()) } else { None };
         Ok((read, event))
     }
@@ -272,8 +276,8 @@ impl<K: Object> Reader<K> {
             None => return WatchEvent::Unknown,
             Some(Change::Error) => return WatchEvent::Error(&self.envelope.status),
             Some(Change::Bookmark) => return self.bookmark(),
-            Some(change) if self.envelope.is_known => {
-                return WatchEvent::Known(change, self.known());
+            Some(change) if self.envelope.metadata_only => {
+                return WatchEvent::Metadata(change, self.metadata());
             }
             Some(change) => change,
         };
@@ -301,8 +305,9 @@ impl<K: Object> Reader<K> {
 }
 
 impl<K: Object, L: ListPart> Reader<K, L> {
-    /// The metadata of an object that is known. What was wrong with it, if anything, is old news.
-    fn known(&mut self) -> &Meta {
+    /// The metadata of an object of which nothing else is wanted. What was wrong with the object, if
+    /// anything, is old news.
+    fn metadata(&mut self) -> &Meta {
         self.take_fault();
         self.envelope.object.meta()
     }

@@ -33,13 +33,14 @@ pub(super) struct Envelope<K: Object, L = ListMeta> {
     pub(super) has_item: bool,
     /// The metadata of an object is complete, and nobody has looked at it yet.
     has_metadata: bool,
-    /// The object is known already: only its metadata was read.
-    pub(super) is_known: bool,
+    /// The metadata of the object suffices: no more was read.
+    pub(super) metadata_only: bool,
 }
 
-/// Whether an object with this metadata is known already, so that the rest need not be read. The
-/// change is what a watch says has happened to it, if it has said so yet.
-pub type IsKnown<'a> = &'a dyn Fn(Option<Change>, &Meta) -> bool;
+/// Whether the metadata of an object suffices, because the object is known already, or gone, so that
+/// the rest need not be read. The change is what a watch says has happened to it, if it has said so
+/// yet.
+pub type Suffices<'a> = &'a dyn Fn(Option<Change>, &Meta) -> bool;
 
 /// `type` of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,19 +172,19 @@ impl<K: Object, L: ListPart> Reader<K, L> {
                 list_fault: None,
                 has_item: false,
                 has_metadata: false,
-                is_known: false,
+                metadata_only: false,
             },
             root,
         }
     }
 
-    /// Reads on, at most to the end of an item or of the document. Of an object that is known,
-    /// only the metadata is read, if that comes first, as Kubernetes writes it; the rest is
-    /// checked to be JSON.
+    /// Reads on, at most to the end of an item or of the document. Where the metadata of
+    /// an object suffices, no more is read, if it comes first, as Kubernetes writes it; the rest
+    /// is checked to be JSON.
     pub(super) fn feed(
         &mut self,
         bytes: &[u8],
-        is_known: Option<IsKnown<'_>>,
+        suffices: Option<Suffices<'_>>,
     ) -> Result<usize, json::Error> {
         if self.tokenizer.is_at_start() {
             self.projector.start(self.root);
@@ -195,8 +196,8 @@ impl<K: Object, L: ListPart> Reader<K, L> {
             if envelope.has_metadata {
                 envelope.has_metadata = false;
                 let (change, meta) = (envelope.change, envelope.object.meta());
-                envelope.is_known = is_known.is_some_and(|is_known| is_known(change, meta));
-                if envelope.is_known {
+                envelope.metadata_only = suffices.is_some_and(|suffices| suffices(change, meta));
+                if envelope.metadata_only {
                     projector.skip_rest_of_object();
                 }
             }
@@ -271,7 +272,7 @@ impl<K: Object, L: ListPart> Envelope<K, L> {
         self.list_fault = None;
         self.has_item = false;
         self.has_metadata = false;
-        self.is_known = false;
+        self.metadata_only = false;
     }
 
     /// Faults of the list must not be taken for faults of an item.

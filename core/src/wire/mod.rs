@@ -33,7 +33,7 @@ pub use decode::{
 pub use deployment::{
     Deployment, DeploymentCondition, DeploymentState, DeploymentStatus, IntOrPercent, Strategy,
 };
-pub use envelope::{Change, IsKnown, ListMeta, ObjectFault};
+pub use envelope::{Change, ListMeta, ObjectFault, Suffices};
 pub use id::{ResourceVersion, Uid};
 pub use lease::Lease;
 pub use meta::{ControllerRef, Meta, MetaState, OwnerKind};
