@@ -19,6 +19,8 @@ use crate::random::Random;
 
 /// The most headers a request may add to those that the connection sends by itself.
 const MAX_HEADERS: usize = 8;
+/// Names the client in the server's audit log, and in `managedFields` as who wrote a field.
+const USER_AGENT: &str = concat!("picokube/", env!("CARGO_PKG_VERSION"));
 
 /// Whom to talk to, and as whom.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +88,8 @@ pub struct Request<'a, B = &'a [u8]> {
     pub method: Method,
     /// Path and query: what stands after the verb.
     pub target: &'a str,
-    /// Headers beyond `Host`, `Authorization`, `Accept` and `Content-Length`; at most eight.
+    /// Headers beyond `Host`, `User-Agent`, `Authorization`, `Accept` and `Content-Length`; at most
+    /// eight.
     pub headers: &'a [(&'a str, &'a str)],
     /// The body; empty for none.
     pub body: B,
@@ -348,11 +351,11 @@ type Header<'h> = (&'h str, &'h str);
 fn headers<'h, B>(
     authorization: Option<&'h str>,
     request: &Request<'h, B>,
-) -> Result<Vec<Header<'h>, { MAX_HEADERS + 2 }>, Error> {
+) -> Result<Vec<Header<'h>, { MAX_HEADERS + 3 }>, Error> {
     let mut headers = Vec::new();
     let authorization = authorization.map(|value| ("Authorization", value));
-    let own = [Some(("Accept", "application/json")), authorization];
-    for header in own.into_iter().flatten().chain(request.headers.iter().copied()) {
+    let own = [("User-Agent", USER_AGENT), ("Accept", "application/json")];
+    for header in own.into_iter().chain(authorization).chain(request.headers.iter().copied()) {
         headers.push(header).map_err(|_| Error::Malformed)?;
     }
     Ok(headers)

@@ -86,5 +86,7 @@ pub fn describe_tells_the_story(cluster: &Picokube) -> Result<()> {
     }
     let table = web.kubectl.ok(&["get", "deployments,replicasets"])?;
     ensure!(table.contains("2/2"), "{table}");
+    let writers = &old["metadata"]["managedFields"];
+    ensure!(writers[0]["manager"] == "picokube", "who wrote it is told: {writers}");
     Ok(())
 }
