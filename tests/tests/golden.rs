@@ -21,13 +21,13 @@ fn every_sort_of_step_goes_as_it_should_without_controllers() -> Result<()> {
 
 #[test]
 fn deployments_and_replica_sets_behave_as_recorded() -> Result<()> {
-    play(&["d-*", "rs-*"], &["--manual", "--status-lag", "0"])
+    play(&["d-*", "rs-*"], &["--manual"])
 }
 
 #[test]
 fn deployments_that_count_terminating_replicas_behave_as_recorded() -> Result<()> {
     let gate = "DeploymentReplicaSetTerminatingReplicas=true";
-    play(&["dt-*"], &["--manual", "--status-lag", "0", "--feature-gates", gate])
+    play(&["dt-*"], &["--manual", "--feature-gates", gate])
 }
 
 fn play(scenarios: &[&str], options: &[&str]) -> Result<()> {

@@ -13,7 +13,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use picokube_core::manager::Settings;
 
 use crate::controllers::Capacity;
 
@@ -101,7 +100,8 @@ struct UpOptions {
     /// Number of simulated nodes
     #[arg(long, default_value_t = 3, value_name = "N")]
     nodes: usize,
-    /// No nodes at all: only clients bind pods and write their status
+    /// No nodes at all: only clients bind pods and write their status, and see every status of the
+    /// controllers
     #[arg(long, conflicts_with = "nodes")]
     manual: bool,
     /// Do not run the workload controllers
@@ -201,9 +201,6 @@ struct RunOptions {
     controllers: ControllerOptions,
 }
 
-/// Milliseconds that statuses may wait for each other.
-const STATUS_LAG: u32 = Settings::STATUS_LAG.as_millis() as u32;
-
 /// How the controllers run.
 #[derive(Debug, Args)]
 struct ControllerOptions {
@@ -221,9 +218,9 @@ struct ControllerOptions {
     #[arg(long, default_value_t = 30, value_name = "N")]
     kube_api_burst: u32,
     /// Milliseconds that statuses may wait for each other while a rollout goes on: fewer requests,
-    /// the same end; 0 writes every one, as Kubernetes does
-    #[arg(long, default_value_t = STATUS_LAG, value_name = "MILLISECONDS")]
-    status_lag: u32,
+    /// the same end; 0 writes every one, as Kubernetes does [default: 100, in `up` without nodes 0]
+    #[arg(long, value_name = "MILLISECONDS")]
+    status_lag: Option<u32>,
     /// Serve /metrics, /healthz, /livez and /readyz of the controllers here [default: nowhere; in
     /// `up`, /metrics of the API server has the metrics anyway]
     #[arg(long, value_name = "ADDRESS:PORT")]

@@ -14,13 +14,21 @@ use crate::controllers::{self, Controllers, Credentials, Endpoint, Material};
 use super::up::interrupted;
 use super::{ControllerOptions, RunOptions};
 
-/// Requests a second that kube-controller-manager allows each controller.
-const DEFAULT_QPS: u32 = 20;
+/// What holds where the flags say nothing.
+pub(super) struct Defaults {
+    /// Requests a second of each controller; 0 is no limit.
+    pub(super) qps: u32,
+    /// How long statuses may wait for each other.
+    pub(super) status_lag: Duration,
+}
+
+/// As fast as kube-controller-manager, with fewer statuses.
+const DEFAULTS: Defaults = Defaults { qps: Rate::KUBERNETES.qps, status_lag: Settings::STATUS_LAG };
 
 /// Runs the controllers against a cluster until Ctrl-C.
 pub(super) async fn run(options: RunOptions) -> Result<()> {
     let endpoint = endpoint(&options)?;
-    let mut settings = settings(&options.controllers, DEFAULT_QPS)?;
+    let mut settings = settings(&options.controllers, &DEFAULTS)?;
     // The settings live as long as the process, as on a microcontroller.
     settings.namespaces = namespaces(options.namespace)?;
     settings.label_selector = options.selector.map(selector).transpose()?;
@@ -89,19 +97,20 @@ fn endpoint(options: &RunOptions) -> Result<Endpoint> {
     Ok(endpoint.with_token_file(options.token_file.clone()))
 }
 
-/// What the flags say, with `qps` where they do not say how fast.
-pub(super) fn settings(options: &ControllerOptions, qps: u32) -> Result<Settings> {
+/// What the flags say, and the defaults where they say nothing.
+pub(super) fn settings(options: &ControllerOptions, defaults: &Defaults) -> Result<Settings> {
     let enabled = Enabled::parse(options.controllers.iter().map(String::as_str));
     let controllers = match enabled {
         Ok(enabled) => enabled,
         Err(unknown) => bail!("--controllers: {unknown}"),
     };
     let mut settings = Settings { controllers, ..Settings::DEFAULT };
-    settings.rate = match options.kube_api_qps.unwrap_or(qps) {
+    settings.rate = match options.kube_api_qps.unwrap_or(defaults.qps) {
         0 => None,
         qps => Some(Rate { qps, burst: options.kube_api_burst.max(1) }),
     };
-    settings.status_lag = Duration::from_millis(options.status_lag.into());
+    let lag = options.status_lag.map(|millis| Duration::from_millis(millis.into()));
+    settings.status_lag = lag.unwrap_or(defaults.status_lag);
     for gate in &options.feature_gates {
         settings.terminating_replicas = match gate.split_once('=') {
             Some((TERMINATING_REPLICAS, "true")) => true,
@@ -132,7 +141,7 @@ mod tests {
 
     fn parsed(flags: &[&str]) -> Result<Settings, String> {
         let flags = Flags::try_parse_from([&["run"], flags].concat()).map_err(|e| e.to_string())?;
-        settings(&flags.options, DEFAULT_QPS).map_err(|error| format!("{error:#}"))
+        settings(&flags.options, &DEFAULTS).map_err(|error| format!("{error:#}"))
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use picokube_core::manager::Settings;
+use picokube_core::time::Duration as Span;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
@@ -16,11 +18,8 @@ use crate::http::{Access, Cluster, Limits, kubeconfig, serve};
 use crate::store::HistoryLimits;
 
 use super::firmware::Device;
-use super::run::{serve as serve_health, settings};
+use super::run::{Defaults, serve as serve_health, settings};
 use super::{ServeOptions, UpOptions, demo, screen};
-
-/// On one machine there is nobody to spare.
-const UNLIMITED: u32 = 0;
 
 /// Starts a cluster and runs it until Ctrl-C.
 pub(super) async fn up(options: UpOptions) -> Result<()> {
@@ -39,7 +38,7 @@ pub(super) async fn up(options: UpOptions) -> Result<()> {
     } else if options.no_controllers {
         println!("controllers: none; nothing creates the pods of Deployments and ReplicaSets");
     } else {
-        let settings = settings(&options.controllers, UNLIMITED)?;
+        let settings = settings(&options.controllers, &defaults(nodes))?;
         let endpoint = running.endpoint()?;
         let capacity = options.controllers.capacity;
         let options_of_run = controllers::Options { endpoint, capacity, settings };
@@ -53,6 +52,12 @@ pub(super) async fn up(options: UpOptions) -> Result<()> {
         return running.until_interrupted(demo::run(shared, url)).await;
     }
     running.show_until_interrupted(device.as_ref()).await
+}
+
+/// On one machine there is nobody to spare. Who moves every pod by hand wants to see every status.
+fn defaults(nodes: usize) -> Defaults {
+    let status_lag = if nodes == 0 { Span::ZERO } else { Settings::STATUS_LAG };
+    Defaults { qps: 0, status_lag }
 }
 
 /// Starts the API server alone and runs it until Ctrl-C.
