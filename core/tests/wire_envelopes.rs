@@ -1,8 +1,8 @@
 //! Lists and watches: pages, every type of event, and what happens to those that are broken.
 
 use picokube_core::wire::{
-    Change, Deployment, FeedDecoder, ListDecoder, ListEvent, Meta, Pod, Reason, ReplicaSet,
-    Suffices, WatchDecoder, WatchEvent,
+    Change, Deployment, FeedDecoder, ListDecoder, ListEvent, Memory, Meta, Pod, Reason, ReplicaSet,
+    WatchDecoder, WatchEvent,
 };
 use serde_json::{Value, json};
 
@@ -239,13 +239,19 @@ fn a_watch_that_is_cut_off_or_garbled_says_so() {
 
 #[test]
 fn what_is_known_is_not_read_again_but_must_be_json() {
-    let told = |text: &str, chunk: usize, suffices: Suffices<'_>| {
+    struct Knows(fn(Option<Change>, &Meta) -> bool);
+    impl Memory<Pod> for Knows {
+        fn suffices(&self, change: Option<Change>, meta: &Meta) -> bool {
+            self.0(change, meta)
+        }
+    }
+    let told = |text: &str, chunk: usize, memory: &Knows| {
         let mut decoder = Box::new(FeedDecoder::<Pod>::new());
         decoder.begin_watch();
         let mut events = Vec::new();
         for mut rest in text.as_bytes().chunks(chunk) {
             while !rest.is_empty() {
-                let (read, event) = decoder.feed_watch(rest, suffices).map_err(|_| "no JSON")?;
+                let (read, event) = decoder.feed_watch(rest, memory).map_err(|_| "no JSON")?;
                 rest = &rest[read..];
                 events.extend(event.map(|event| match event {
                     WatchEvent::Metadata(change, meta) => format!("known {change:?} {}", meta.name),
@@ -259,9 +265,9 @@ fn what_is_known_is_not_read_again_but_must_be_json() {
         }
         Ok::<_, &str>(events)
     };
-    let knows_b = |change: Option<Change>, meta: &Meta| {
+    let knows_b = Knows(|change, meta| {
         matches!(change, Some(Change::Added | Change::Modified)) && meta.name == "b"
-    };
+    });
     let mut faulty = pod("b");
     faulty["metadata"]["labels"] = json!(7);
     // In the order in which Kubernetes writes it; only the last one has its type at the end.
@@ -289,7 +295,7 @@ fn what_is_known_is_not_read_again_but_must_be_json() {
         );
     }
     let broken = event("MODIFIED", pod("b")).replace("\"spec\":{", "\"spec\":{,");
-    assert_eq!(told(&broken, broken.len(), &|_, _| true), Err("no JSON"));
+    assert_eq!(told(&broken, broken.len(), &Knows(|_, _| true)), Err("no JSON"));
 }
 
 #[test]

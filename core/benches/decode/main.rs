@@ -8,8 +8,10 @@
 mod callgrind;
 mod serde_pod;
 
-use picokube_core::json::{Event, Step, Tokenizer};
-use picokube_core::wire::{Answer, AnswerDecoder, Deployment, Object, Pod, ReplicaSet};
+use picokube_core::json::{Digest, Event, Step, Tokenizer};
+use picokube_core::wire::{
+    Answer, AnswerDecoder, Change, Deployment, Memory, Meta, Object, Pod, ReplicaSet,
+};
 use serde::de::IgnoredAny;
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -29,7 +31,7 @@ const SEGMENT: usize = 1460;
 type Case = (&'static str, usize, fn(usize));
 
 /// What is measured; the first one is what all are compared with.
-const CASES: [Case; 7] = [
+const CASES: [Case; 8] = [
     ("pod: serde_json", POD.len(), serde_pod),
     ("pod: picokube", POD.len(), |documents| decode::<Pod>(POD, POD.len(), documents)),
     ("pod: picokube, by segments", POD.len(), |documents| decode::<Pod>(POD, SEGMENT, documents)),
@@ -41,7 +43,32 @@ const CASES: [Case; 7] = [
     ("Deployment: picokube", DEPLOYMENT.len(), |documents| {
         decode::<Deployment>(DEPLOYMENT, SEGMENT, documents);
     }),
+    ("Deployment: template known", DEPLOYMENT.len(), |documents| {
+        decode_news::<Deployment>(DEPLOYMENT, SEGMENT, &KnownTemplate, documents);
+    }),
 ];
+
+/// What somebody knows who reads everything.
+struct Nothing;
+
+impl<K> Memory<K> for Nothing {
+    fn suffices(&self, _: Option<Change>, _: &Meta) -> bool {
+        false
+    }
+}
+
+/// What somebody knows who has seen this generation.
+struct KnownTemplate;
+
+impl Memory<Deployment> for KnownTemplate {
+    fn suffices(&self, _: Option<Change>, _: &Meta) -> bool {
+        false
+    }
+
+    fn recall_template(&self, _: &mut Deployment) -> Option<Digest> {
+        Some(black_box(Digest::from_bits(1)))
+    }
+}
 
 fn main() -> ExitCode {
     if let Some([case, documents]) = callgrind::asked_to_run().as_deref() {
@@ -83,11 +110,15 @@ fn times() -> [Duration; CASES.len()] {
 }
 
 fn decode<K: Object>(text: &[u8], chunk: usize, documents: usize) {
+    decode_news::<K>(text, chunk, &Nothing, documents);
+}
+
+fn decode_news<K: Object>(text: &[u8], chunk: usize, memory: &dyn Memory<K>, documents: usize) {
     let mut decoder = Box::new(AnswerDecoder::<K>::new());
     for _ in 0..documents {
         decoder.reset();
         for chunk in black_box(text).chunks(chunk) {
-            decoder.feed(chunk).expect("JSON");
+            decoder.feed_news(chunk, memory).expect("JSON");
         }
         match decoder.finish().expect("a whole document") {
             Answer::Object(object) => black_box(object.uid()),

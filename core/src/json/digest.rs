@@ -130,6 +130,11 @@ impl Digester {
         self.too_deep = false;
     }
 
+    /// The value will not come: its digest is known.
+    pub(crate) fn recall(&mut self, digest: Digest) {
+        self.sum = digest;
+    }
+
     /// The digest of all that came.
     pub fn finish(&self) -> Result<Digest, DigestTooDeep> {
         if self.too_deep { Err(DigestTooDeep) } else { Ok(self.sum) }

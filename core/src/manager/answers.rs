@@ -4,7 +4,7 @@ use crate::planted::{Bug, planted};
 use crate::store::{Applied, Cache};
 use crate::time::{Duration, Instant};
 use crate::watch::{Cached, Handler};
-use crate::wire::{Answer, AnswerDecoder, Meta, ResourceVersion, Status};
+use crate::wire::{Answer, AnswerDecoder, ResourceVersion, Status};
 
 use super::context::Context;
 use super::request::{Failure, Ticket};
@@ -166,8 +166,7 @@ impl Manager<'_> {
 /// Whether the body makes sense so far.
 fn feed<K: Cached>(decoder: &mut AnswerDecoder<K>, cache: &Cache<'_>, bytes: &[u8]) -> bool {
     // The watch may have been faster.
-    let suffices = |_, meta: &Meta| K::is_known(meta, cache);
-    decoder.feed_unless(bytes, &suffices).is_ok()
+    decoder.feed_news(bytes, cache).is_ok()
 }
 
 /// Reads what an answer says. An object in it that is newer than what the watch has told so far

@@ -93,6 +93,18 @@ impl Cache<'_> {
         has(self.deployments, self.texts, meta)
     }
 
+    /// What is cached of a ReplicaSet, if that has the `spec` of this one.
+    pub fn replica_set_of_same_spec(&self, meta: &Meta) -> Option<&ReplicaSet> {
+        comparable(self.replica_sets, self.texts, meta)
+            .filter(|cached| cached.generation() == meta.generation)
+    }
+
+    /// What is cached of a Deployment, if that has the `spec` of this one.
+    pub fn deployment_of_same_spec(&self, meta: &Meta) -> Option<&Deployment> {
+        comparable(self.deployments, self.texts, meta)
+            .filter(|cached| cached.generation() == meta.generation)
+    }
+
     /// A pod was deleted. `None` if it was not cached, or if another one of the same name is.
     pub fn delete_pod(&mut self, meta: &Meta) -> Option<Change> {
         match self.pods.find(self.texts, &meta.namespace, &meta.name) {
@@ -175,9 +187,21 @@ impl Cache<'_> {
 /// Whether the cache holds this state or a later one, of the very same object.
 fn has<R: Record>(table: &Table<[Entry<R>]>, texts: &Interner, meta: &Meta) -> bool {
     let entry = table.find_uid(texts, meta.uid).and_then(|slot| table.get(slot));
-    entry.is_some_and(|entry| {
-        entry.flags & flag::STALE == 0 && entry.version() >= meta.resource_version
-    })
+    entry.is_some_and(|entry| !entry.is_stale() && entry.version() >= meta.resource_version)
+}
+
+/// What the cache holds of the very same object, if generations can be compared: the server counts
+/// them, and has not gone back in time since.
+fn comparable<'t, R: Record>(
+    table: &'t Table<[Entry<R>]>,
+    texts: &Interner,
+    meta: &Meta,
+) -> Option<&'t R> {
+    if meta.generation == 0 {
+        return None;
+    }
+    let entry = table.find_uid(texts, meta.uid).and_then(|slot| table.get(slot));
+    entry.filter(|entry| entry.version() != wire::ResourceVersion::ANY).map(|entry| &entry.record)
 }
 
 /// Whether the cache holds a later state than this one. It then counts as listed.

@@ -1,9 +1,10 @@
 //! From the bytes of a body to the cache and its handlers.
 
-use crate::store::{Applied, Cache, Change, Kind, Owner, Refusal};
+use crate::json::Digest;
+use crate::store::{self, Applied, Cache, Change, Kind, Owner, Refusal};
 use crate::wire::{
-    self, Deployment, FeedDecoder, Field, ListEvent, Meta, Object, ObjectFault, Pod, ReplicaSet,
-    ResourceVersion, Status, WatchEvent,
+    self, Deployment, FeedDecoder, Field, ListEvent, Memory, Meta, Object, ObjectFault, Pod,
+    ReplicaSet, ResourceVersion, Status, WatchEvent,
 };
 
 use super::{ListEnd, Malformed, More, Seen, Shape, Source};
@@ -25,6 +26,13 @@ pub trait Cached: Object {
 
     /// Whether the cache has this object in this state or a later one.
     fn is_known(meta: &Meta, cache: &Cache<'_>) -> bool;
+
+    /// The digest of the object's pod template, if that is cached; what else is kept of a template
+    /// is filled in. A generation has one template.
+    fn recall_template(&mut self, cache: &Cache<'_>) -> Option<Digest> {
+        let _ = cache;
+        None
+    }
 
     /// The object was listed, added or modified.
     fn apply(&self, cache: &mut Cache<'_>) -> Applied;
@@ -169,17 +177,9 @@ impl<K: Cached> Feed<'_, '_, K> {
     }
 
     fn watch(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<usize, Malformed> {
-        let (cache, namespaces) = (&*self.cache, self.namespaces);
-        // What is gone has no more to say. The echo of an own write, whose answer came first, is not
-        // read again, and what is elsewhere is nobody's business here.
-        let suffices = |change, meta: &Meta| match change {
-            Some(wire::Change::Deleted) => true,
-            Some(wire::Change::Added | wire::Change::Modified) => {
-                is_elsewhere(namespaces, meta) || K::is_known(meta, cache)
-            }
-            _ => false,
-        };
-        let fed = self.decoder.decoder.feed_watch(bytes, &suffices);
+        let namespaces = self.namespaces;
+        let memory = Watched { cache: self.cache, namespaces };
+        let fed = self.decoder.decoder.feed_watch(bytes, &memory);
         let (read, event) = fed.map_err(|_| Malformed)?;
         match event {
             None => {}
@@ -230,6 +230,40 @@ impl<K: Cached> Feed<'_, '_, K> {
             }
         }
         Ok(read)
+    }
+}
+
+impl<K: Cached> Memory<K> for Cache<'_> {
+    fn suffices(&self, _: Option<wire::Change>, meta: &Meta) -> bool {
+        K::is_known(meta, self)
+    }
+
+    fn recall_template(&self, object: &mut K) -> Option<Digest> {
+        object.recall_template(self)
+    }
+}
+
+/// What is known of the objects that a watch tells of.
+struct Watched<'a, 'c> {
+    cache: &'a Cache<'c>,
+    namespaces: &'a [&'a str],
+}
+
+impl<K: Cached> Memory<K> for Watched<'_, '_> {
+    /// What is gone has no more to say. The echo of an own write, whose answer came first, is not
+    /// read again, and what is elsewhere is nobody's business here.
+    fn suffices(&self, change: Option<wire::Change>, meta: &Meta) -> bool {
+        match change {
+            Some(wire::Change::Deleted) => true,
+            Some(wire::Change::Added | wire::Change::Modified) => {
+                is_elsewhere(self.namespaces, meta) || K::is_known(meta, self.cache)
+            }
+            _ => false,
+        }
+    }
+
+    fn recall_template(&self, object: &mut K) -> Option<Digest> {
+        object.recall_template(self.cache)
     }
 }
 
@@ -292,6 +326,14 @@ impl Cached for ReplicaSet {
         cache.has_replica_set(meta)
     }
 
+    fn recall_template(&mut self, cache: &Cache<'_>) -> Option<Digest> {
+        let set = cache.replica_set_of_same_spec(&self.meta)?;
+        for label in set.template_labels.iter(cache.texts) {
+            self.template_labels.insert(label.key, label.value);
+        }
+        Some(set.template())
+    }
+
     fn apply(&self, cache: &mut Cache<'_>) -> Applied {
         cache.apply_replica_set(self)
     }
@@ -306,6 +348,10 @@ impl Cached for Deployment {
 
     fn is_known(meta: &Meta, cache: &Cache<'_>) -> bool {
         cache.has_deployment(meta)
+    }
+
+    fn recall_template(&mut self, cache: &Cache<'_>) -> Option<Digest> {
+        cache.deployment_of_same_spec(&self.meta).map(store::Deployment::template)
     }
 
     fn apply(&self, cache: &mut Cache<'_>) -> Applied {

@@ -1,6 +1,6 @@
 //! The decoders: bytes in, one object after the other out.
 
-use super::envelope::{Change, ListMeta, ListPart, NoList, ObjectFault, Reader, Suffices};
+use super::envelope::{Change, ListMeta, ListPart, Memory, NoList, ObjectFault, Reader};
 use super::project::FieldFault;
 use super::table::Table;
 use super::{Meta, Object, ResourceVersion, Status};
@@ -33,19 +33,19 @@ impl<K: Object> AnswerDecoder<K> {
         self.feed_all(bytes, None)
     }
 
-    /// The same, but reads only the metadata of an object where that suffices.
-    pub fn feed_unless(&mut self, bytes: &[u8], suffices: Suffices<'_>) -> Result<(), json::Error> {
-        self.feed_all(bytes, Some(suffices))
+    /// The same, but does not read what is known already.
+    pub fn feed_news(&mut self, bytes: &[u8], memory: &dyn Memory<K>) -> Result<(), json::Error> {
+        self.feed_all(bytes, Some(memory))
     }
 
     fn feed_all(
         &mut self,
         bytes: &[u8],
-        suffices: Option<Suffices<'_>>,
+        memory: Option<&dyn Memory<K>>,
     ) -> Result<(), json::Error> {
         let mut rest = bytes;
         while !rest.is_empty() {
-            let read = self.0.feed(rest, suffices)?;
+            let read = self.0.feed(rest, memory)?;
             rest = rest.get(read..).unwrap_or_default();
         }
         Ok(())
@@ -196,13 +196,13 @@ impl<K: Object> FeedDecoder<K> {
         self.0.feed_list(bytes)
     }
 
-    /// As [`WatchDecoder::feed`], but reads only the metadata of an object where that suffices.
+    /// As [`WatchDecoder::feed`], but does not read what is known already.
     pub fn feed_watch(
         &mut self,
         bytes: &[u8],
-        suffices: Suffices<'_>,
+        memory: &dyn Memory<K>,
     ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
-        self.0.feed_watch(bytes, Some(suffices))
+        self.0.feed_watch(bytes, Some(memory))
     }
 
     /// How the page ended that was read last; `None` if it did not end yet.
@@ -261,12 +261,12 @@ impl<K: Object> Reader<K> {
     fn feed_watch(
         &mut self,
         bytes: &[u8],
-        suffices: Option<Suffices<'_>>,
+        memory: Option<&dyn Memory<K>>,
     ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
         if self.tokenizer.is_done() {
             self.tokenizer.restart();
         }
-        let read = self.feed(bytes, suffices)?;
+        let read = self.feed(bytes, memory)?;
         let event = if self.tokenizer.is_done() { Some(self.event()) } else { None };
         Ok((read, event))
     }

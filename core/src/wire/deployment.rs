@@ -324,6 +324,10 @@ impl Object for Deployment {
         }
     }
 
+    fn recalled_template(state: &mut DeploymentState, template: Digest) {
+        state.template.recall(template);
+    }
+
     fn finish(&mut self, state: &mut DeploymentState) -> Result<(), FieldFault> {
         self.template = digest_template(&state.template)?;
         self.meta.check()

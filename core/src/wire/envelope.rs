@@ -5,7 +5,7 @@ use super::project::{Fault, FieldFault, Projector, Record, Value};
 use super::status::STATUS;
 use super::table::{Field, Rule, Table};
 use super::{Meta, Object, ResourceVersion, Status};
-use crate::json::{self, Event, Step, Tokenizer};
+use crate::json::{self, Digest, Event, Step, Tokenizer};
 use crate::limits;
 use core::fmt;
 use heapless::String;
@@ -35,12 +35,24 @@ pub(super) struct Envelope<K: Object, L = ListMeta> {
     has_metadata: bool,
     /// The metadata of the object suffices: no more was read.
     pub(super) metadata_only: bool,
+    /// The pod template was recalled: it is not read.
+    has_template: bool,
 }
 
-/// Whether the metadata of an object suffices, because the object is known already, or gone, so that
-/// the rest need not be read. The change is what a watch says has happened to it, if it has said so
-/// yet.
-pub type Suffices<'a> = &'a dyn Fn(Option<Change>, &Meta) -> bool;
+/// What is known of objects before they are read. It is asked once their metadata is there.
+pub trait Memory<K> {
+    /// Whether the metadata of an object suffices, because the object is known already, or gone, so
+    /// that the rest need not be read. The change is what a watch says has happened to it, if it has
+    /// said so yet.
+    fn suffices(&self, change: Option<Change>, meta: &Meta) -> bool;
+
+    /// The digest of the object's pod template, if that is known, so that it need not be read. What
+    /// else is kept of a template is filled in.
+    fn recall_template(&self, object: &mut K) -> Option<Digest> {
+        let _ = object;
+        None
+    }
+}
 
 /// `type` of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,6 +185,7 @@ impl<K: Object, L: ListPart> Reader<K, L> {
                 has_item: false,
                 has_metadata: false,
                 metadata_only: false,
+                has_template: false,
             },
             root,
         }
@@ -184,7 +197,7 @@ impl<K: Object, L: ListPart> Reader<K, L> {
     pub(super) fn feed(
         &mut self,
         bytes: &[u8],
-        suffices: Option<Suffices<'_>>,
+        memory: Option<&dyn Memory<K>>,
     ) -> Result<usize, json::Error> {
         if self.tokenizer.is_at_start() {
             self.projector.start(self.root);
@@ -193,12 +206,15 @@ impl<K: Object, L: ListPart> Reader<K, L> {
         let Self { tokenizer, projector, envelope, .. } = self;
         tokenizer.feed(bytes, &mut |event: Event<'_>| {
             let step = projector.push(event, envelope);
-            if envelope.has_metadata {
-                envelope.has_metadata = false;
-                let (change, meta) = (envelope.change, envelope.object.meta());
-                envelope.metadata_only = suffices.is_some_and(|suffices| suffices(change, meta));
+            if core::mem::take(&mut envelope.has_metadata)
+                && let Some(memory) = memory
+            {
+                envelope.metadata_only = memory.suffices(envelope.change, envelope.object.meta());
                 if envelope.metadata_only {
                     projector.skip_rest_of_object();
+                } else if let Some(template) = memory.recall_template(&mut envelope.object) {
+                    envelope.has_template = true;
+                    K::recalled_template(&mut envelope.state, template);
                 }
             }
             step
@@ -273,6 +289,7 @@ impl<K: Object, L: ListPart> Envelope<K, L> {
         self.has_item = false;
         self.has_metadata = false;
         self.metadata_only = false;
+        self.has_template = false;
     }
 
     /// Faults of the list must not be taken for faults of an item.
@@ -316,6 +333,10 @@ impl<K: Object, L: ListPart> Record for Envelope<K, L> {
             return Ok(Step::Next);
         }
         self.object.stream(&mut self.state, field, event)
+    }
+
+    fn knows(&self, field: Field) -> bool {
+        self.has_template && field == Field::Template
     }
 
     fn begin(&mut self, field: Field) {

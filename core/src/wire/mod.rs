@@ -33,7 +33,7 @@ pub use decode::{
 pub use deployment::{
     Deployment, DeploymentCondition, DeploymentState, DeploymentStatus, IntOrPercent, Strategy,
 };
-pub use envelope::{Change, ListMeta, ObjectFault, Suffices};
+pub use envelope::{Change, ListMeta, Memory, ObjectFault};
 pub use id::{ResourceVersion, Uid};
 pub use lease::Lease;
 pub use meta::{ControllerRef, Meta, MetaState, OwnerKind};

@@ -3,7 +3,7 @@
 use super::project::{Fault, FieldFault, Value};
 use super::table::{Field, Table};
 use super::{Meta, Uid};
-use crate::json::{Event, Step};
+use crate::json::{Digest, Event, Step};
 
 /// A kind of object: a record, and the table that says how to fill it.
 ///
@@ -48,6 +48,11 @@ pub trait Object: Sized {
 
     /// It ends.
     fn end(&mut self, state: &mut Self::State, field: Field);
+
+    /// The pod template is known and will not come.
+    fn recalled_template(state: &mut Self::State, template: Digest) {
+        let _ = (state, template);
+    }
 
     /// All of the object has come: puts together what only now is known, and checks it.
     fn finish(&mut self, state: &mut Self::State) -> Result<(), FieldFault>;

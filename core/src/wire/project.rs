@@ -14,6 +14,12 @@ pub(crate) trait Record {
     /// [`Step::Skip`] is allowed after a key.
     fn stream(&mut self, field: Field, event: Event<'_>) -> Result<Step, Fault>;
 
+    /// Whether a value that would stream is known, so that it is passed over.
+    fn knows(&self, field: Field) -> bool {
+        let _ = field;
+        false
+    }
+
     /// An object, or an element of an array, begins.
     fn begin(&mut self, field: Field);
 
@@ -175,19 +181,24 @@ impl Projector {
             return self.note(field, passed);
         }
         match event {
-            Event::Key(fragment) => self.key(fragment),
+            Event::Key(fragment) => self.key(fragment, record),
             Event::ObjectEnd | Event::ArrayEnd => self.close(record),
             _ => self.value(event, record),
         }
     }
 
-    fn key(&mut self, fragment: Fragment<'_>) -> Step {
+    fn key(&mut self, fragment: Fragment<'_>, record: &dyn Record) -> Step {
         let Some(key) = self.text.push(fragment) else { return Step::Next };
         let table = self.levels.last().map(|level| level.table);
         self.next = match (key.whole(), table) {
             (Some(name), Some(table)) => table.rule(name),
             _ => None,
         };
+        if let Some(Rule::Stream(field) | Rule::Tee(field, _)) = self.next
+            && record.knows(field)
+        {
+            self.next = None;
+        }
         if self.next.is_some() { Step::Next } else { Step::Skip }
     }
 

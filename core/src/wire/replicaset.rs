@@ -226,6 +226,10 @@ impl Object for ReplicaSet {
         }
     }
 
+    fn recalled_template(state: &mut ReplicaSetState, template: Digest) {
+        state.template.recall(template);
+    }
+
     fn finish(&mut self, state: &mut ReplicaSetState) -> Result<(), FieldFault> {
         self.template = digest_template(&state.template)?;
         if self.template_labels.as_slice().is_err() {

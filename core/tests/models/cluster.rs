@@ -24,6 +24,9 @@ pub(crate) struct Object {
     pub(crate) owner: Option<OwnerRef>,
     pub(crate) ready: bool,
     pub(crate) deleting: bool,
+    /// Which pod template it has, and how many it has had. Of ReplicaSets and Deployments.
+    pub(crate) template: u64,
+    pub(crate) generation: i64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -105,11 +108,15 @@ impl Cluster {
         let object = match old {
             Some(old) if !rng.chance(10) => {
                 let mut object = Object { version: fresh, ..old };
-                match rng.below(5) {
+                match rng.below(6) {
                     0 => object.labels = labels,
                     1 => object.owner = owner,
                     2 => object.ready = !object.ready,
                     3 => object.deleting = true,
+                    4 => {
+                        object.template = fresh;
+                        object.generation += 1;
+                    }
                     _ => object.version = self.of(kind)[&id].version,
                 }
                 object
@@ -123,6 +130,8 @@ impl Cluster {
                 owner,
                 ready: rng.chance(2),
                 deleting: rng.chance(10),
+                template: fresh,
+                generation: 1,
             },
         };
         self.of_mut(kind).insert(id.clone(), object);
@@ -193,5 +202,6 @@ fn meta_of((namespace, name): &Id, object: &Object) -> picokube_core::wire::Meta
     let owner = object.owner.as_ref();
     let mut meta = meta(namespace, name, object.uid, object.version, &object.labels, owner);
     meta.deletion = object.deleting.then_some(Timestamp::from_secs(1));
+    meta.generation = object.generation;
     meta
 }

@@ -199,6 +199,8 @@ fn each_table_holds_exactly_its_capacity() {
                         owner: None,
                         ready: false,
                         deleting: false,
+                        template: 1,
+                        generation: 1,
                     };
                     apply(&mut cache, kind, &("ns", format!("n{number}")), &object)
                 })

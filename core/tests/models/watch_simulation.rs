@@ -7,15 +7,19 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use picokube_core::store::{Cache, Change, Event, Kind, Owner, Refusal};
+use picokube_core::json::{Digest, Digester, Tokenizer};
+use picokube_core::store::{Cache, Change, Entry, Event, Kind, Owner, Record, Refusal, Table};
+use picokube_core::text::Fingerprint;
 use picokube_core::time::{Duration, Instant};
 use picokube_core::watch::{
     Command, Decoder, Feed, Handler, Input, RequestId, Resource, Source, Watch,
 };
-use picokube_core::wire::{Deployment, Meta, ObjectFault, OwnerKind, Pod, ReplicaSet, Uid};
+use picokube_core::wire::{
+    Deployment, Meta, ObjectFault, OwnerKind, POD_TEMPLATE, Pod, ReplicaSet, Uid,
+};
 
 use crate::cluster::{Cluster, Id, KINDS, Object, free};
-use crate::support::{Rng, uid};
+use crate::support::{Rng, fp, uid};
 
 type Memory = picokube_core::resources! { pods: 64, replica_sets: 24, deployments: 12 };
 
@@ -181,7 +185,7 @@ impl Simulation {
         let known = |watch: &Watch| watch.version().map_or(0, |version| version.number());
         machines.watches.iter().all(|watch| known(watch) <= self.version)
             && (0..3).all(|which| {
-                cached(cache, KINDS[which]).iter().all(|(_, version)| *version <= self.version)
+                cached(cache, KINDS[which]).iter().all(|(_, version, _)| *version <= self.version)
             })
     }
 
@@ -361,7 +365,9 @@ impl Simulation {
         let version = machines.watches[which].version().unwrap().number();
         let mut expected = self.histories[which].snapshot(version);
         expected.retain(|_, object| object.is_ours(KINDS[which]));
-        let expected: Vec<_> = expected.values().map(|o| (uid(o.uid), o.version)).collect();
+        let template = |object: &Object| expected_template(KINDS[which], object.template);
+        let expected: Vec<_> =
+            expected.values().map(|o| (uid(o.uid), o.version, template(o))).collect();
         let mut cached = cached(cache, KINDS[which]);
         cached.sort();
         let mut expected = expected;
@@ -370,16 +376,21 @@ impl Simulation {
     }
 }
 
-/// The objects of a kind that are cached, by uid and version.
-fn cached(cache: &Cache<'_>, kind: Kind) -> Vec<(Uid, u64)> {
+/// The objects of a kind that are cached: uid, version and template.
+fn cached(cache: &Cache<'_>, kind: Kind) -> Vec<(Uid, u64, Template)> {
+    fn list<R: Record>(
+        table: &Table<[Entry<R>]>,
+        template: impl Fn(&R) -> Template,
+    ) -> Vec<(Uid, u64, Template)> {
+        let entries = table.iter().map(|(_, entry)| entry);
+        entries.map(|it| (it.uid(), it.version().number(), template(&it.record))).collect()
+    }
     match kind {
-        Kind::Pod => cache.pods.iter().map(|(_, it)| (it.uid(), it.version().number())).collect(),
-        Kind::ReplicaSet => {
-            cache.replica_sets.iter().map(|(_, it)| (it.uid(), it.version().number())).collect()
-        }
-        Kind::Deployment => {
-            cache.deployments.iter().map(|(_, it)| (it.uid(), it.version().number())).collect()
-        }
+        Kind::Pod => list(cache.pods, |_| Template::default()),
+        Kind::ReplicaSet => list(cache.replica_sets, |set| {
+            (set.template(), set.template_labels.value(cache.texts, fp("of")))
+        }),
+        Kind::Deployment => list(cache.deployments, |deployment| (deployment.template(), None)),
     }
 }
 
@@ -471,6 +482,25 @@ fn name(kind: Kind) -> &'static str {
     }
 }
 
+fn template(number: u64) -> String {
+    format!(
+        "{{\"metadata\":{{\"labels\":{{\"of\":\"{number}\"}}}},\"spec\":{{\"hostname\":\"x\"}}}}"
+    )
+}
+
+/// What the cache keeps of a template: its digest, and one of its labels.
+type Template = (Digest, Option<Fingerprint>);
+
+fn expected_template(kind: Kind, number: u64) -> Template {
+    if kind == Kind::Pod {
+        return Template::default();
+    }
+    let mut digester = Digester::new(&POD_TEMPLATE);
+    Tokenizer::new().feed(template(number).as_bytes(), &mut digester).unwrap();
+    let label = (kind == Kind::ReplicaSet).then(|| fp(&number.to_string()));
+    (digester.finish().unwrap(), label)
+}
+
 fn status(code: u16) -> Vec<u8> {
     let (reason, causes) = match code {
         410 => ("Expired", ""),
@@ -491,10 +521,11 @@ fn json(kind: Kind, (namespace, object_name): &Id, object: &Object) -> String {
     write!(
         out,
         "{{\"kind\":\"{}\",\"metadata\":{{\"name\":\"{object_name}\",\"namespace\":\"{namespace}\",\
-         \"uid\":\"{}\",\"resourceVersion\":\"{}\",\"labels\":{}",
+         \"uid\":\"{}\",\"resourceVersion\":\"{}\",\"generation\":{},\"labels\":{}",
         name(kind),
         uid(object.uid),
         object.version,
+        object.generation,
         map(&object.labels),
     )
     .unwrap();
@@ -528,7 +559,12 @@ fn json(kind: Kind, (namespace, object_name): &Id, object: &Object) -> String {
         }
         Kind::ReplicaSet | Kind::Deployment => {
             let selector = map(&object.selector);
-            write!(out, ",\"spec\":{{\"selector\":{{\"matchLabels\":{selector}}}}}").unwrap();
+            let template = template(object.template);
+            write!(
+                out,
+                ",\"spec\":{{\"selector\":{{\"matchLabels\":{selector}}},\"template\":{template}}}"
+            )
+            .unwrap();
         }
     }
     out.push('}');
