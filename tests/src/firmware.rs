@@ -242,7 +242,8 @@ fn encode(document: &Document<'_>) -> Result<Vec<u8>> {
     Ok(page[..len].to_vec())
 }
 
-fn free_address() -> Result<SocketAddr> {
+/// An address on loopback where nobody listens.
+pub fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?)
 }
 

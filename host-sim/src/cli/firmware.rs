@@ -5,12 +5,16 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
+use picokube_core::manager::Settings;
+
+use super::run::TERMINATING_REPLICAS;
 
 const PROGRAM: &str = "picokube-qemu";
 /// Where `cargo xtask firmware build` puts the image, below the folder that cargo builds in.
@@ -25,8 +29,14 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// Boots `image`, or the one that was built last, for the API server at `url`.
-    pub(super) fn start(image: Option<&Path>, url: &str) -> Result<Self> {
+    /// Boots `image`, or the one that was built last, for the API server at `url`. Its status pages
+    /// are served at `pages`.
+    pub(super) fn start(
+        image: Option<&Path>,
+        url: &str,
+        settings: &Settings,
+        pages: Option<SocketAddr>,
+    ) -> Result<Self> {
         let Some(server) = url.strip_prefix("http://") else {
             bail!("the firmware speaks HTTP without TLS, and this server wants TLS: {url}");
         };
@@ -43,10 +53,14 @@ impl Device {
             let folder = program.display();
             bail!("{folder} is missing: `cargo build --package {PROGRAM}` builds it");
         }
+        let lag = settings.status_lag.as_millis().to_string();
+        let gates = format!("{TERMINATING_REPLICAS}={}", settings.terminating_replicas);
+        let pages = pages.map(|address| ["--status".to_owned(), address.to_string()]);
         let mut process = Command::new(&program)
             .arg("--image")
             .arg(&image)
-            .args(["--server", server])
+            .args(["--server", server, "--status-lag", &lag, "--feature-gates", &gates])
+            .args(pages.into_iter().flatten())
             // It ends when this pipe does, however this process ends.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

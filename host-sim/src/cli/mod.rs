@@ -82,6 +82,10 @@ enum Bench {
     Controllers(ControllersBenchOptions),
 }
 
+/// What firmware decides itself, or its configuration does.
+const OWN_BUSINESS_OF_FIRMWARE: [&str; 4] =
+    ["controllers", "capacity", "kube_api_qps", "kube_api_burst"];
+
 /// Options of `picokube up`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -109,7 +113,8 @@ struct UpOptions {
     no_controllers: bool,
     /// Run them on an emulated microcontroller instead: the firmware that `cargo xtask firmware
     /// build` has built, or another image
-    #[arg(long, value_name = "ELF", num_args = 0..=1, conflicts_with = "no_controllers")]
+    #[arg(long, value_name = "ELF", num_args = 0..=1)]
+    #[arg(conflicts_with_all = OWN_BUSINESS_OF_FIRMWARE, conflicts_with = "no_controllers")]
     firmware: Option<Option<PathBuf>>,
     /// Show what the controllers do: three Deployments, a rollout, one that fails, and an undo
     #[arg(long, conflicts_with_all = ["manual", "no_controllers"])]
@@ -222,7 +227,7 @@ struct ControllerOptions {
     #[arg(long, value_name = "MILLISECONDS")]
     status_lag: Option<u32>,
     /// Serve /metrics, /healthz, /livez and /readyz of the controllers here [default: nowhere; in
-    /// `up`, /metrics of the API server has the metrics anyway]
+    /// `up`, /metrics of the API server has the metrics anyway, but for those of a firmware]
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics_bind_address: Option<SocketAddr>,
     /// How many objects the controllers can hold
@@ -329,6 +334,21 @@ mod tests {
             assert!(!parse(&[option, "a"]), "{option}");
             assert!(!parse(&["--kubeconfig", "a", option, "b"]), "{option}");
         }
+    }
+
+    #[test]
+    fn firmware_takes_some_of_the_controllers_options() {
+        let parse = |arguments: &[&str]| {
+            let up = [&["picokube", "up", "--firmware"], arguments].concat();
+            Arguments::try_parse_from(up).is_ok()
+        };
+        assert!(parse(&[]));
+        assert!(parse(&["--status-lag", "0", "--feature-gates", "A=true"]));
+        assert!(parse(&["--metrics-bind-address", "127.0.0.1:1"]));
+        for option in ["--controllers=-deployment", "--capacity=tiny", "--kube-api-qps=1"] {
+            assert!(!parse(&[option]), "{option}");
+        }
+        assert!(!parse(&["--no-controllers"]));
     }
 
     #[test]

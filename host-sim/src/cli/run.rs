@@ -124,7 +124,7 @@ pub(super) fn settings(options: &ControllerOptions, defaults: &Defaults) -> Resu
     Ok(settings)
 }
 
-const TERMINATING_REPLICAS: &str = "DeploymentReplicaSetTerminatingReplicas";
+pub(super) const TERMINATING_REPLICAS: &str = "DeploymentReplicaSetTerminatingReplicas";
 
 #[cfg(test)]
 mod tests {

@@ -32,13 +32,14 @@ pub(super) async fn up(options: UpOptions) -> Result<()> {
         println!("nodes: {nodes} simulated");
     }
     let mut device = None;
+    let settings = settings(&options.controllers, &defaults(nodes))?;
     if let Some(image) = &options.firmware {
-        device = Some(Device::start(image.as_deref(), &running.url)?);
+        let pages = options.controllers.metrics_bind_address;
+        device = Some(Device::start(image.as_deref(), &running.url, &settings, pages)?);
         println!("controllers: Deployment and ReplicaSet, on an emulated Cortex-M4");
     } else if options.no_controllers {
         println!("controllers: none; nothing creates the pods of Deployments and ReplicaSets");
     } else {
-        let settings = settings(&options.controllers, &defaults(nodes))?;
         let endpoint = running.endpoint()?;
         let capacity = options.controllers.capacity;
         let options_of_run = controllers::Options { endpoint, capacity, settings };

@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use picokube_tests::cargo::cargo;
 use picokube_tests::firmware;
 use picokube_tests::following::Following;
+use picokube_tests::http::Client;
 use picokube_tests::picokube::binary;
 use tempfile::TempDir;
 
@@ -17,6 +18,8 @@ fn the_controllers_run_on_the_device_and_its_log_is_shown() -> Result<()> {
     let kubeconfig = directory.path().join("kubeconfig");
     let mut command = up(&kubeconfig)?;
     command.arg("--firmware").arg(firmware::image()?.path());
+    let pages = firmware::free_address()?;
+    command.args(["--status-lag", "0", "--metrics-bind-address", &pages.to_string()]);
     let cluster = Following::start(command)?;
     cluster.line_with(&["mps2-an386, reference: room for 512 pods"])?;
     cluster.line_with(&["the controllers have started"])?;
@@ -30,6 +33,8 @@ fn the_controllers_run_on_the_device_and_its_log_is_shown() -> Result<()> {
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "kubectl {arguments:?}: {said}");
     }
+    let ready = Client::connect(pages)?.send("GET", "/readyz", &[], b"")?;
+    ensure!(ready.status == 200, "the device's own pages: {}", ready.text());
     Ok(())
 }
 
