@@ -1,5 +1,7 @@
 //! Lists and watches: pages, every type of event, and what happens to those that are broken.
 
+use picokube_core::json::Digest;
+use picokube_core::text::{Fingerprint, Label};
 use picokube_core::wire::{
     Change, Deployment, FeedDecoder, ListDecoder, ListEvent, Memory, Meta, Pod, Reason, ReplicaSet,
     WatchDecoder, WatchEvent,
@@ -50,7 +52,7 @@ fn watch(text: &str, chunk: usize) -> Vec<String> {
             events.extend(event.map(|event| match event {
                 WatchEvent::Added(pod) => format!("added {}", pod.meta.name),
                 WatchEvent::Modified(pod) => format!("modified {}", pod.meta.name),
-                WatchEvent::Metadata(_, meta) => format!("known {}", meta.name),
+                WatchEvent::Metadata(_, meta) => format!("metadata of {}", meta.name),
                 WatchEvent::Deleted(pod) => format!("deleted {}", pod.meta.name),
                 WatchEvent::Bookmark { resource_version, ends_initial_events } => {
                     format!("bookmark {resource_version} {ends_initial_events}")
@@ -254,7 +256,9 @@ fn what_is_known_is_not_read_again_but_must_be_json() {
                 let (read, event) = decoder.feed_watch(rest, memory).map_err(|_| "no JSON")?;
                 rest = &rest[read..];
                 events.extend(event.map(|event| match event {
-                    WatchEvent::Metadata(change, meta) => format!("known {change:?} {}", meta.name),
+                    WatchEvent::Metadata(change, meta) => {
+                        format!("{change:?}, metadata of {}", meta.name)
+                    }
                     WatchEvent::Modified(pod) => {
                         format!("{} restarts {}", pod.meta.name, pod.restarts)
                     }
@@ -286,8 +290,8 @@ fn what_is_known_is_not_read_again_but_must_be_json() {
             told(&stream, chunk, &knows_b).unwrap(),
             [
                 "a restarts 2",
-                "known Added b",
-                "known Modified b",
+                "Added, metadata of b",
+                "Modified, metadata of b",
                 "deleted b",
                 "c restarts 2",
                 "b restarts 2"
@@ -296,6 +300,66 @@ fn what_is_known_is_not_read_again_but_must_be_json() {
     }
     let broken = event("MODIFIED", pod("b")).replace("\"spec\":{", "\"spec\":{,");
     assert_eq!(told(&broken, broken.len(), &Knows(|_, _| true)), Err("no JSON"));
+}
+
+#[test]
+fn a_template_that_is_known_is_not_read() {
+    /// Knows the templates of first generations.
+    struct FirstGeneration;
+    impl Memory<ReplicaSet> for FirstGeneration {
+        fn suffices(&self, _: Option<Change>, _: &Meta) -> bool {
+            false
+        }
+
+        fn recall_template(&self, object: &mut ReplicaSet) -> Option<Digest> {
+            let is_first = object.meta.generation == 1;
+            is_first.then(|| {
+                object.template_labels.insert_text("recalled", "yes");
+                Digest::from_bits(7)
+            })
+        }
+    }
+    let set = |generation: u64, template: &str| {
+        format!(
+            r#"{{"type":"MODIFIED","object":{{"metadata":{{"name":"a","namespace":"b","uid":
+            "00000000-0000-0000-0000-000000000001","resourceVersion":"5","generation":{generation}
+            }},"spec":{{"template":{template},"replicas":3}}}}}}"#
+        )
+    };
+    let template = r#"{"metadata":{"labels":{"app":"a"}},"spec":{"hostname":"x"}}"#;
+    let read = |stream: &str, chunk: usize| {
+        let mut decoder = Box::new(FeedDecoder::<ReplicaSet>::new());
+        decoder.begin_watch();
+        let mut events = Vec::new();
+        for mut rest in stream.as_bytes().chunks(chunk) {
+            while !rest.is_empty() {
+                let (read, event) = decoder.feed_watch(rest, &FirstGeneration).unwrap();
+                rest = &rest[read..];
+                events.extend(event.map(|event| match event {
+                    WatchEvent::Modified(set) => (
+                        set.template,
+                        set.template_labels.as_slice().unwrap().to_vec(),
+                        set.replicas,
+                    ),
+                    other => panic!("{other:?}"),
+                }));
+            }
+        }
+        events
+    };
+    // Too deep to be digested: it must not even be looked at.
+    let deep = [r#"{"a":"#.repeat(40), "1".to_owned(), "}".repeat(40)].concat();
+    let stream = [set(1, template), set(2, template), set(1, &deep), set(2, template)].concat();
+    let whole = read(&stream, stream.len());
+    let label =
+        |key: &str, value: &str| Label { key: Fingerprint::of(key), value: Fingerprint::of(value) };
+    let recalled = (Digest::from_bits(7), vec![label("recalled", "yes")], 3);
+    let itself = (whole[1].0, vec![label("app", "a")], 3);
+    assert_eq!(whole, [&recalled, &itself, &recalled, &itself].map(Clone::clone));
+    assert_ne!(itself.0, recalled.0);
+    for chunk in [1, 7, 64, 333] {
+        assert_eq!(read(&stream, chunk), whole, "in chunks of {chunk}");
+    }
 }
 
 #[test]

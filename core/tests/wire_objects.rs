@@ -31,7 +31,7 @@ fn read_with<'a, K: Object + Clone>(
     }
     match decoder.finish().map_err(|error| error.to_string())? {
         Answer::Object(object) => Ok(object.clone()),
-        Answer::Metadata(meta) => Err(format!("known: {}", meta.name)),
+        Answer::Metadata(meta) => Err(format!("metadata of {}", meta.name)),
         Answer::Faulty(fault) => Err(fault.to_string()),
         Answer::Status(status) => Err(format!("Status: {}", status.message)),
     }

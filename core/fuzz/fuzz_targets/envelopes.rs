@@ -1,55 +1,79 @@
 //! Any bytes as a list or a watch: no panic, always progress, and the same events however they
-//! are split.
+//! are split, and whatever is known of objects before they come.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use picokube_core::wire::{Deployment, ListDecoder, Object, Pod, ReplicaSet, WatchDecoder};
+use picokube_core::json::{Digest, Error};
+use picokube_core::wire::{
+    Change, Deployment, FeedDecoder, ListDecoder, Memory, Meta, Object, Pod, ReplicaSet,
+    WatchDecoder,
+};
 use std::fmt::Debug;
 
 fuzz_target!(|input: (u8, &[u8])| {
     let (choice, text) = input;
-    let chunk = usize::from(choice / 6) + 1;
-    match choice % 6 {
-        0 => assert_eq!(list::<Pod>(text, chunk), list::<Pod>(text, 1 << 20)),
-        1 => assert_eq!(list::<ReplicaSet>(text, chunk), list::<ReplicaSet>(text, 1 << 20)),
-        2 => assert_eq!(list::<Deployment>(text, chunk), list::<Deployment>(text, 1 << 20)),
-        3 => assert_eq!(watch::<Pod>(text, chunk), watch::<Pod>(text, 1 << 20)),
-        4 => assert_eq!(watch::<ReplicaSet>(text, chunk), watch::<ReplicaSet>(text, 1 << 20)),
-        _ => assert_eq!(watch::<Deployment>(text, chunk), watch::<Deployment>(text, 1 << 20)),
-    }
+    let read: fn(&[u8], usize) -> Vec<String> = match choice % 9 {
+        0 => list::<Pod>,
+        1 => list::<ReplicaSet>,
+        2 => list::<Deployment>,
+        3 => watch::<Pod>,
+        4 => watch::<ReplicaSet>,
+        5 => watch::<Deployment>,
+        6 => news::<Pod>,
+        7 => news::<ReplicaSet>,
+        _ => news::<Deployment>,
+    };
+    assert_eq!(read(text, usize::from(choice / 9) + 1), read(text, 1 << 20));
 });
 
 fn list<K: Object + Debug>(text: &[u8], chunk: usize) -> Vec<String> {
     let mut decoder = Box::new(ListDecoder::<K>::new());
-    let mut events = Vec::new();
-    for mut rest in text.chunks(chunk) {
-        while !rest.is_empty() {
-            match decoder.feed(rest) {
-                Ok((read, event)) => {
-                    assert!(read > 0 || event.is_some(), "no progress");
-                    rest = &rest[read..];
-                    events.extend(event.map(|event| format!("{event:?}")));
-                }
-                Err(error) => {
-                    events.push(error.to_string());
-                    return events;
-                }
-            }
-        }
-    }
-    events
+    events(text, chunk, |bytes| decoder.feed(bytes).map(told))
 }
 
 fn watch<K: Object + Debug>(text: &[u8], chunk: usize) -> Vec<String> {
     let mut decoder = Box::new(WatchDecoder::<K>::new());
+    let mut events = events(text, chunk, |bytes| decoder.feed(bytes).map(told));
+    events.push(format!("cut off: {}", !decoder.is_between_events()));
+    events
+}
+
+fn news<K: Object + Debug>(text: &[u8], chunk: usize) -> Vec<String> {
+    let mut decoder = Box::new(FeedDecoder::<K>::new());
+    decoder.begin_watch();
+    events(text, chunk, |bytes| decoder.feed_watch(bytes, &Odd).map(told))
+}
+
+/// Knows what is odd about objects.
+struct Odd;
+
+impl<K: Object> Memory<K> for Odd {
+    fn suffices(&self, _: Option<Change>, meta: &Meta) -> bool {
+        meta.name.len() % 2 == 1
+    }
+
+    fn recall_template(&self, object: &mut K) -> Option<Digest> {
+        (object.meta().generation % 2 == 1).then_some(Digest::from_bits(1))
+    }
+}
+
+fn told(fed: (usize, Option<impl Debug>)) -> (usize, Option<String>) {
+    (fed.0, fed.1.map(|event| format!("{event:?}")))
+}
+
+fn events(
+    text: &[u8],
+    chunk: usize,
+    mut feed: impl FnMut(&[u8]) -> Result<(usize, Option<String>), Error>,
+) -> Vec<String> {
     let mut events = Vec::new();
     for mut rest in text.chunks(chunk) {
         while !rest.is_empty() {
-            match decoder.feed(rest) {
+            match feed(rest) {
                 Ok((read, event)) => {
                     assert!(read > 0 || event.is_some(), "no progress");
                     rest = &rest[read..];
-                    events.extend(event.map(|event| format!("{event:?}")));
+                    events.extend(event);
                 }
                 Err(error) => {
                     events.push(error.to_string());
@@ -58,6 +82,5 @@ fn watch<K: Object + Debug>(text: &[u8], chunk: usize) -> Vec<String> {
             }
         }
     }
-    events.push(format!("cut off: {}", !decoder.is_between_events()));
     events
 }

@@ -165,7 +165,7 @@ impl Manager<'_> {
 
 /// Whether the body makes sense so far.
 fn feed<K: Cached>(decoder: &mut AnswerDecoder<K>, cache: &Cache<'_>, bytes: &[u8]) -> bool {
-    // The watch may have been faster.
+    // The watch may have been faster, and a status leaves the template as it was.
     decoder.feed_news(bytes, cache).is_ok()
 }
 

@@ -44,7 +44,8 @@ impl Rate {
 
 impl Settings {
     /// A [`status_lag`](Self::status_lag) that saves a third of the requests of a rollout and that
-    /// nobody notices: what `picokube` and the firmware use unless told otherwise.
+    /// nobody notices: what `picokube` and the firmware use unless told otherwise, or unless there
+    /// are no nodes and somebody moves every pod by hand.
     pub const STATUS_LAG: Duration = Duration::from_millis(100);
 
     /// The defaults of kube-controller-manager 1.34; resync at the shortest time it draws.

@@ -191,9 +191,9 @@ impl<K: Object, L: ListPart> Reader<K, L> {
         }
     }
 
-    /// Reads on, at most to the end of an item or of the document. Where the metadata of
-    /// an object suffices, no more is read, if it comes first, as Kubernetes writes it; the rest
-    /// is checked to be JSON.
+    /// Reads on, at most to the end of an item or of the document. What is known of an object by
+    /// its metadata is not read, if that comes first, as Kubernetes writes it, but checked to be
+    /// JSON.
     pub(super) fn feed(
         &mut self,
         bytes: &[u8],
