@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::thread;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 
 /// Runs a command with its output shown; fails if it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
@@ -38,6 +39,23 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "`{name}` failed ({}):\n{errors}", output.status);
     String::from_utf8(output.stdout).with_context(|| format!("`{name}` printed no text"))
+}
+
+/// Does all of `works` at the same time, and gives what came of each, in their order.
+pub(crate) fn side_by_side<W, T>(
+    works: impl IntoIterator<Item = W>,
+    work: impl Fn(W) -> Result<T> + Sync,
+) -> Vec<Result<T>>
+where
+    W: Send,
+    T: Send,
+{
+    let work = &work;
+    thread::scope(|scope| {
+        let begun: Vec<_> = works.into_iter().map(|what| scope.spawn(move || work(what))).collect();
+        let panicked = |_| Err(anyhow!("it panicked"));
+        begun.into_iter().map(|begun| begun.join().unwrap_or_else(panicked)).collect()
+    })
 }
 
 /// Whether a program can be started by its name.

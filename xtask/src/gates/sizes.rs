@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use object::{Object, ObjectSection, ObjectSegment, SectionFlags, SegmentFlags};
 use serde::Deserialize;
 
@@ -24,7 +24,9 @@ pub(super) fn check(root: &Path) -> Result<String> {
     let mut notes = String::new();
     let images: Vec<PathBuf> =
         Profile::ALL.into_iter().map(firmware::build).collect::<Result<_>>()?;
-    for ((profile, image), figures) in Profile::ALL.into_iter().zip(&images).zip(at_work(&images)) {
+    // Each has one core and much to wait for.
+    let at_work = process::side_by_side(&images, |image| figures(image));
+    for ((profile, image), figures) in Profile::ALL.into_iter().zip(&images).zip(at_work) {
         let name = profile.name();
         let limits = budget.firmware.get(name);
         let limits = limits.with_context(|| format!("budget.toml: no firmware.{name}"))?;
@@ -128,16 +130,6 @@ fn object_line(line: &str) -> Option<(String, u64)> {
         line.split(' ').filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name)
     };
     Some((field("kind")?.1.to_owned(), field("bytes")?.1.parse().ok()?))
-}
-
-/// What images cost at work. Each has one core and much to wait for, so they work side by side.
-fn at_work(images: &[PathBuf]) -> Vec<Result<Figures>> {
-    std::thread::scope(|scope| {
-        let works: Vec<_> =
-            images.iter().map(|image| scope.spawn(move || figures(image))).collect();
-        let panicked = |_| Err(anyhow!("the measurement panicked"));
-        works.into_iter().map(|work| work.join().unwrap_or_else(panicked)).collect()
-    })
 }
 
 /// What an image costs at work: `name=value` lines of a program of the tests.
