@@ -373,13 +373,13 @@ impl<'h> Headers<'h> {
     fn of<C: Read>(response: &'h Response<'_, '_, C>) -> Self {
         let mut headers = Self::default();
         for (name, value) in response.headers() {
-            let value = core::str::from_utf8(value).unwrap_or_default();
             if name.eq_ignore_ascii_case("date") {
-                headers.date = Some(value);
+                headers.date = core::str::from_utf8(value).ok();
             } else if name.eq_ignore_ascii_case("retry-after") {
-                headers.retry_after = value.parse().ok();
+                let seconds = core::str::from_utf8(value).ok();
+                headers.retry_after = seconds.and_then(|seconds| seconds.parse().ok());
             } else if name.eq_ignore_ascii_case("connection") {
-                headers.close = value.eq_ignore_ascii_case("close");
+                headers.close = value.eq_ignore_ascii_case(b"close");
             }
         }
         headers
