@@ -6,6 +6,12 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::status::MAX_BODY_BYTES;
+
+/// How deep arrays and objects may be in each other: as deep as serde_json reads them. What is
+/// deeper could be stored, but never read again.
+pub const MAX_DEPTH: usize = 127;
+
 /// A body that could be read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parsed {
@@ -33,9 +39,28 @@ pub fn parse_yaml(body: &[u8]) -> Result<Parsed, String> {
         return Ok(parsed);
     }
     let text = std::str::from_utf8(body).map_err(|_| "yaml: invalid UTF-8".to_owned())?;
-    let value = serde_saphyr::from_str::<Value>(text)
+    let value = serde_saphyr::from_str_with_options::<Value>(text, yaml_options())
         .map_err(|e| format!("error converting YAML to JSON: yaml: {e}"))?;
     Ok(Parsed { value, duplicates: Vec::new() })
+}
+
+/// How deep arrays and objects are in each other.
+pub fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// What YAML may unfold to: an alias stands for all that its anchor has, so that a few lines could
+/// otherwise make as much as memory holds.
+fn yaml_options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_total_scalar_bytes: MAX_BODY_BYTES,
+        },
+    }
 }
 
 /// Go's words for the usual ways JSON is broken; others in serde's.
@@ -155,6 +180,10 @@ mod tests {
         assert!(parse_json(b"{\"a\" 1}").unwrap_err().contains("line 1 column"));
         assert!(parse_json(b"{} {}").is_err());
         assert!(parse_json(&b"[".repeat(100_000)).is_err());
+        let nested = |levels: usize| ["[".repeat(levels), "]".repeat(levels)].concat();
+        let deepest = parse_json(nested(MAX_DEPTH).as_bytes()).unwrap().value;
+        assert_eq!(depth(&deepest), MAX_DEPTH);
+        assert!(parse_json(nested(MAX_DEPTH + 1).as_bytes()).is_err());
     }
 
     #[test]
@@ -162,6 +191,23 @@ mod tests {
         let parsed = parse_yaml(b"a: 1\nb:\n  - x\n  - \"2\"\nc: {d: true}\n").unwrap();
         assert_eq!(parsed.value, json!({"a": 1, "b": ["x", "2"], "c": {"d": true}}));
         assert!(parse_yaml(b"a: [1\n").is_err());
+        assert!(parse_yaml(&b"- ".repeat(MAX_DEPTH + 1)).is_err());
+    }
+
+    #[test]
+    fn yaml_unfolds_to_no_more_than_a_body_may_have() {
+        let text = |aliases: usize| {
+            let anchor = format!("a: &a {}\n", "x".repeat(100_000));
+            let aliases: String = (0..aliases).map(|i| format!("a{i}: *a\n")).collect();
+            parse_yaml(format!("{anchor}{aliases}").as_bytes())
+        };
+        assert_eq!(text(20).unwrap().value["a19"], "x".repeat(100_000));
+        assert!(text(40).is_err());
+        let mut laughs = "a0: &a0 [x, x]\n".to_owned();
+        for level in 1..30 {
+            laughs += &format!("a{level}: &a{level} [*a{0}, *a{0}]\n", level - 1);
+        }
+        assert!(parse_yaml(laughs.as_bytes()).is_err());
     }
 
     proptest! {

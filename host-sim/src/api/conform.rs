@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
+use super::body::{MAX_DEPTH, depth};
 use super::quantity::{MALFORMED, Quantity};
 use super::schema::{Field, ObjectType, Type};
 use crate::time::Timestamp;
@@ -76,6 +77,16 @@ impl Place<'_> {
         }
     }
 
+    /// How many values are around the one here.
+    fn levels(&self) -> usize {
+        match self {
+            Self::Root => 0,
+            Self::Field { parent, .. } | Self::Key { parent, .. } | Self::Index { parent, .. } => {
+                1 + parent.levels()
+            }
+        }
+    }
+
     fn owner(&self) -> &'static str {
         match self {
             Self::Root => "",
@@ -130,8 +141,13 @@ impl Walk {
 
     fn value(&mut self, ty: &Type, value: &mut Value, at: &Place<'_>) {
         match (ty, &mut *value) {
-            (Type::Raw, _)
-            | (Type::String | Type::Duration, Value::String(_))
+            (Type::Raw, any) => {
+                // It may come from protobuf, where JSON is read without what is around it.
+                if at.levels() + depth(any) > MAX_DEPTH {
+                    self.fail("exceeded max depth".to_owned());
+                }
+            }
+            (Type::String | Type::Duration, Value::String(_))
             | (Type::Bool, Value::Bool(_))
             | (Type::Float64, Value::Number(_)) => {}
             (Type::Int32, Value::Number(n)) if n.as_i64().is_some_and(fits_i32) => {}
@@ -306,6 +322,18 @@ mod tests {
         let kind = kind::find(resource.0, "v1", resource.1).unwrap();
         let unknown = conform(kind.object_type().unwrap(), &mut value)?;
         Ok((value, unknown))
+    }
+
+    #[test]
+    fn json_of_any_form_is_no_deeper_than_it_can_be_read_again() {
+        let fields = |levels| (0..levels).fold(json!({}), |below, _| json!({"f:a": below}));
+        let object = |levels| {
+            let entry = json!({"fieldsV1": fields(levels)});
+            conformed(("", "configmaps"), json!({"metadata": {"managedFields": [entry]}}))
+        };
+        let (deepest, _) = object(122).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&deepest.to_string()).unwrap(), deepest);
+        assert_eq!(object(123), Err("exceeded max depth".to_owned()));
     }
 
     #[test]

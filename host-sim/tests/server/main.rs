@@ -4,5 +4,6 @@ mod commands;
 mod concurrency;
 mod durability;
 mod limits;
+mod patches;
 mod security;
 mod support;

@@ -2,10 +2,8 @@
 
 use serde_json::Value;
 
+use super::ledger::{Ledger, MAX_OPERATIONS};
 use crate::api::status::{Reason, Status};
-
-/// The most operations in one patch.
-pub const MAX_OPERATIONS: usize = 10_000;
 
 /// One step of a patch.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,28 +78,36 @@ impl Operation {
 
 /// Applies all operations, or none.
 pub(super) fn apply(operations: &[Operation], mut document: Value) -> Result<Value, String> {
+    let mut ledger = Ledger::default();
     for operation in operations {
-        step(operation, &mut document)?;
+        step(operation, &mut document, &mut ledger)?;
     }
     Ok(document)
 }
 
-fn step(operation: &Operation, document: &mut Value) -> Result<(), String> {
+fn step(operation: &Operation, document: &mut Value, ledger: &mut Ledger) -> Result<(), String> {
     match operation {
-        Operation::Add { path, value } => add(document, path, value.clone(), "add"),
-        Operation::Remove { path } => remove(document, path, "remove").map(|_| ()),
+        Operation::Add { path, value } => {
+            Ledger::nest(value, path.levels())?;
+            add(document, path, value.clone(), "add", ledger)
+        }
+        Operation::Remove { path } => remove(document, path, "remove", ledger).map(|_| ()),
         Operation::Replace { path, value } => {
+            Ledger::nest(value, path.levels())?;
             let place = path.find_mut(document);
             *place.ok_or_else(|| missing("replace", path))? = value.clone();
             Ok(())
         }
         Operation::Move { from, path } => {
-            let value = remove(document, from, "move")?;
-            add(document, path, value, "move")
+            let value = remove(document, from, "move", ledger)?;
+            ledger.relocate(&value, path.levels())?;
+            add(document, path, value, "move", ledger)
         }
         Operation::Copy { from, path } => {
-            let value = from.find(document).cloned().ok_or_else(|| missing("copy", from))?;
-            add(document, path, value, "copy")
+            let value = from.find(document).ok_or_else(|| missing("copy", from))?;
+            ledger.copy(value, path.levels())?;
+            let value = value.clone();
+            add(document, path, value, "copy", ledger)
         }
         Operation::Test { path, value } => {
             let found = path.find(document).unwrap_or(&Value::Null);
@@ -114,7 +120,13 @@ fn step(operation: &Operation, document: &mut Value) -> Result<(), String> {
     }
 }
 
-fn add(document: &mut Value, path: &Pointer, value: Value, name: &str) -> Result<(), String> {
+fn add(
+    document: &mut Value,
+    path: &Pointer,
+    value: Value,
+    name: &str,
+    ledger: &mut Ledger,
+) -> Result<(), String> {
     let Some((last, parent)) = path.0.split_last() else {
         *document = value;
         return Ok(());
@@ -129,6 +141,7 @@ fn add(document: &mut Value, path: &Pointer, value: Value, name: &str) -> Result
             let index = if last == "-" { Some(items.len()) } else { index_of(last) };
             match index.filter(|i| *i <= items.len()) {
                 Some(index) => {
+                    ledger.shift(items.len() - index)?;
                     items.insert(index, value);
                     Ok(())
                 }
@@ -142,16 +155,24 @@ fn add(document: &mut Value, path: &Pointer, value: Value, name: &str) -> Result
     }
 }
 
-fn remove(document: &mut Value, path: &Pointer, name: &str) -> Result<Value, String> {
+fn remove(
+    document: &mut Value,
+    path: &Pointer,
+    name: &str,
+    ledger: &mut Ledger,
+) -> Result<Value, String> {
     let Some((last, parent)) = path.0.split_last() else {
         return Ok(std::mem::take(document));
     };
     let removed = match Pointer::find_in_mut(parent, document) {
         Some(Value::Object(map)) => map.remove(last),
-        Some(Value::Array(items)) => {
-            let index = index_of(last).filter(|i| *i < items.len());
-            index.map(|index| items.remove(index))
-        }
+        Some(Value::Array(items)) => match index_of(last).filter(|i| *i < items.len()) {
+            Some(index) => {
+                ledger.shift(items.len() - index)?;
+                Some(items.remove(index))
+            }
+            None => None,
+        },
         _ => None,
     };
     removed.ok_or_else(|| missing(name, path))
@@ -180,6 +201,11 @@ impl Pointer {
             .strip_prefix('/')
             .ok_or_else(|| format!("a path must begin with \"/\": \"{text}\""))?;
         Ok(Self(rest.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect()))
+    }
+
+    /// How many values are around the one it points at.
+    fn levels(&self) -> usize {
+        self.0.len()
     }
 
     fn find<'a>(&self, document: &'a Value) -> Option<&'a Value> {
@@ -294,6 +320,53 @@ mod tests {
         ];
         for (patch, error) in cases {
             assert_eq!(run(json!({"a": 1, "l": [1]}), patch), Err(error.to_owned()));
+        }
+    }
+
+    #[test]
+    fn copies_are_counted_as_upstream_counts_them() {
+        // With its quotes, the text has a 64th of what may be copied.
+        let text = "x".repeat((3 << 20) / 64 - 2);
+        let copies =
+            |count: usize| json!(vec![json!({"op": "copy", "from": "/a", "path": "/b"}); count]);
+        assert!(run(json!({"a": text}), copies(64)).is_ok());
+        let error = run(json!({"a": text}), copies(65)).unwrap_err();
+        assert_eq!(
+            error,
+            "Unable to complete the copy, the accumulated size increase of copy is 3194880, \
+             exceeding the limit 3145728"
+        );
+    }
+
+    #[test]
+    fn documents_stay_as_flat_as_they_can_be_read() {
+        let nested = |levels| (0..levels).fold(json!({}), |inner, _| json!({"a": inner}));
+        let path = |levels: usize| "/a".repeat(levels);
+        for (document, operation) in [
+            (json!({}), json!({"op": "add", "path": "/b", "value": nested(125)})),
+            (nested(63), json!({"op": "add", "path": path(63) + "/b", "value": nested(62)})),
+            (nested(63), json!({"op": "replace", "path": path(63), "value": nested(63)})),
+            (
+                json!({"b": nested(62), "a": nested(62)}),
+                json!({"op": "move", "from": "/b", "path": path(63) + "/b"}),
+            ),
+            (nested(63), json!({"op": "copy", "from": "/a", "path": path(63) + "/b"})),
+        ] {
+            let text = run(document, json!([operation])).unwrap().to_string();
+            assert!(serde_json::from_str::<Value>(&text).is_ok(), "{operation}");
+        }
+        for (document, operation) in [
+            (json!({}), json!({"op": "add", "path": "/b", "value": nested(126)})),
+            (nested(63), json!({"op": "add", "path": path(63) + "/b", "value": nested(63)})),
+            (nested(63), json!({"op": "replace", "path": path(63), "value": nested(64)})),
+            (
+                json!({"b": nested(63), "a": nested(62)}),
+                json!({"op": "move", "from": "/b", "path": path(63) + "/b"}),
+            ),
+            (nested(64), json!({"op": "copy", "from": "/a", "path": path(64) + "/b"})),
+        ] {
+            let error = run(document, json!([operation])).unwrap_err();
+            assert_eq!(error, "the document would be nested deeper than 127 levels");
         }
     }
 

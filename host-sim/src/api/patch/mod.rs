@@ -2,6 +2,7 @@
 
 mod diff;
 mod json;
+mod ledger;
 mod merge;
 mod order;
 mod strategic;
@@ -19,7 +20,7 @@ use super::schema::{self, ObjectType};
 use super::status::{Details, Reason, Status};
 
 pub use diff::strategic_diff;
-pub use json::MAX_OPERATIONS;
+pub use ledger::MAX_OPERATIONS;
 
 /// The kinds of patches that are told apart by content type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
