@@ -1,5 +1,6 @@
 //! Validation errors that name a field, rendered as Kubernetes renders them.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde_json::Value;
@@ -265,15 +266,12 @@ impl FieldErrors {
 
     /// One error alone, several as `[a, b]`; equal ones are said once.
     pub(super) fn message(&self) -> String {
-        let mut said: Vec<String> = Vec::new();
-        for error in &self.0 {
-            let text = error.to_string();
-            if !said.contains(&text) {
-                said.push(text);
-            }
-        }
+        let texts: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        let mut known = HashSet::new();
+        let said: Vec<&str> =
+            texts.iter().map(String::as_str).filter(|text| known.insert(*text)).collect();
         match said.as_slice() {
-            [one] => one.clone(),
+            [one] => (*one).to_owned(),
             several => format!("[{}]", several.join(", ")),
         }
     }

@@ -1,11 +1,14 @@
 //! What changed between two objects, as sets of fields.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
 use super::fieldset::FieldSet;
-use super::walk::{Shape, field_element, keyed, shape_of_field, shape_of_type, value_element};
+use super::walk::{
+    Shape, field_element, in_order, keyed, shape_of_field, shape_of_type, value_elements,
+};
 use crate::api::schema::{Field, ObjectType, Type};
 
 /// The differences between two objects.
@@ -104,27 +107,23 @@ fn compare_values(shape: Shape<'_>, old: &Value, new: &Value) -> Diff {
             }
         }
         (Shape::KeyedList(keys, ty), Value::Array(old), Value::Array(new)) => {
-            let (Ok(before), Ok(mut after)) = (keyed(keys, ty, old), keyed(keys, ty, new)) else {
+            let (Ok(before), Ok(after)) = (keyed(keys, ty, old), keyed(keys, ty, new)) else {
                 // Without usable keys the list is one value.
                 return Diff { change: Change::Written, below };
             };
-            for (element, item) in before {
-                let same = after.iter().position(|(other, _)| *other == element);
-                let other = same.map(|i| after.swap_remove(i).1);
-                if let Some(diff) = differ(Shape::Struct(ty), Some(item), other) {
+            for (element, (before, after)) in pairs(before, after) {
+                if let Some(diff) = differ(Shape::Struct(ty), before, after) {
                     below.attach(element, diff);
                 }
             }
-            for (element, item) in after {
-                below.attach(element, Diff::written(Shape::Struct(ty), item));
-            }
         }
         (Shape::Set, Value::Array(old), Value::Array(new)) => {
-            for item in old.iter().filter(|item| !new.contains(item)) {
-                below.attach(value_element(item), Diff::removed(Shape::Leaf, item));
-            }
-            for item in new.iter().filter(|item| !old.contains(item)) {
-                below.attach(value_element(item), Diff::written(Shape::Leaf, item));
+            for (element, (before, after)) in pairs(value_elements(old), value_elements(new)) {
+                match (before, after) {
+                    (Some(item), None) => below.attach(element, Diff::removed(Shape::Leaf, item)),
+                    (None, Some(item)) => below.attach(element, Diff::written(Shape::Leaf, item)),
+                    _ => {}
+                }
             }
         }
         _ => return Diff { change: Change::Written, below },
@@ -158,13 +157,13 @@ fn everything(shape: Shape<'_>, value: &Value, change: Change) -> FieldSet {
             }
         }
         (Shape::KeyedList(keys, ty), Value::Array(items)) => {
-            for (element, item) in keyed(keys, ty, items).unwrap_or_default() {
+            for (element, item) in in_order(keyed(keys, ty, items).unwrap_or_default()) {
                 set.attach(element, true, everything(Shape::Struct(ty), item, change));
             }
         }
         (Shape::Set, Value::Array(items)) => {
-            for item in items {
-                set.attach(value_element(item), true, FieldSet::default());
+            for (element, _) in in_order(value_elements(items)) {
+                set.attach(element, true, FieldSet::default());
             }
         }
         _ => {}
@@ -176,6 +175,21 @@ fn everything(shape: Shape<'_>, value: &Value, change: Change) -> FieldSet {
 fn always_there(field: &Field) -> Option<&'static Value> {
     static EMPTY: Value = Value::Array(Vec::new());
     (matches!(field.ty, Type::List(_)) && !field.omit_empty).then_some(&EMPTY)
+}
+
+/// The elements of either list in order, with the values that each of them has.
+fn pairs<'a>(
+    old: Vec<(String, &'a Value)>,
+    new: Vec<(String, &'a Value)>,
+) -> BTreeMap<String, (Option<&'a Value>, Option<&'a Value>)> {
+    let mut pairs = BTreeMap::new();
+    for (element, item) in old {
+        pairs.insert(element, (Some(item), None));
+    }
+    for (element, item) in new {
+        pairs.entry(element).or_insert((None, None)).1 = Some(item);
+    }
+    pairs
 }
 
 /// The members of either object in order, with the values that each of them has.

@@ -1,5 +1,7 @@
 //! Merging a configuration into an object, and removing fields from one.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 use super::fieldset::FieldSet;
@@ -26,26 +28,24 @@ fn merge_value(shape: Shape<'_>, live: &Value, config: &Value) -> Value {
             let (Ok(mine), Ok(theirs)) = (keyed(keys, ty, live), keyed(keys, ty, config)) else {
                 return Value::Array(config.clone());
             };
+            let stated: HashMap<&str, &Value> =
+                theirs.iter().map(|(element, item)| (element.as_str(), *item)).collect();
+            let known: HashSet<&str> = mine.iter().map(|(element, _)| element.as_str()).collect();
             let mut merged = Vec::with_capacity(mine.len() + theirs.len());
             for (element, item) in &mine {
-                let stated = theirs.iter().find(|(other, _)| other == element);
-                merged.push(match stated {
-                    Some((_, stated)) => merge_value(Shape::Struct(ty), item, stated),
+                merged.push(match stated.get(element.as_str()) {
+                    Some(stated) => merge_value(Shape::Struct(ty), item, stated),
                     None => (*item).clone(),
                 });
             }
-            let new = theirs.iter().filter(|(e, _)| mine.iter().all(|(other, _)| other != e));
+            let new = theirs.iter().filter(|(element, _)| !known.contains(element.as_str()));
             merged.extend(new.map(|(_, item)| (*item).clone()));
             Value::Array(merged)
         }
         (Shape::Set, Value::Array(live), Value::Array(config)) => {
-            let mut merged = live.clone();
-            for item in config {
-                if !merged.contains(item) {
-                    merged.push(item.clone());
-                }
-            }
-            Value::Array(merged)
+            let mut present: HashSet<&Value> = live.iter().collect();
+            let new = config.iter().filter(|item| present.insert(item));
+            Value::Array(live.iter().chain(new).cloned().collect())
         }
         (_, _, config) => config.clone(),
     }

@@ -1,5 +1,7 @@
 //! Walking objects along their types: what server-side apply sees as one value, as a map, as a keyed list.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::fieldset::FieldSet;
@@ -56,6 +58,18 @@ pub(super) fn value_element(value: &Value) -> String {
     format!("v:{value}")
 }
 
+/// The elements of a set by their path elements.
+pub(super) fn value_elements(items: &[Value]) -> Vec<(String, &Value)> {
+    items.iter().map(|item| (value_element(item), item)).collect()
+}
+
+/// Elements in the order in which a set of fields has them: one that gets them so is made without
+/// shifting what it has.
+pub(super) fn in_order(mut elements: Vec<(String, &Value)>) -> Vec<(String, &Value)> {
+    elements.sort_by(|(a, _), (b, _)| a.cmp(b));
+    elements
+}
+
 /// The path element of an element of a keyed list. An absent key stands for its default.
 pub(super) fn key_element(keys: &[&str], ty: &ObjectType, item: &Value) -> Result<String, String> {
     let find = |key: &str| {
@@ -91,11 +105,12 @@ pub(super) fn keyed<'a>(
     let mut found: Vec<(String, &Value)> = Vec::with_capacity(items.len());
     for (i, item) in items.iter().enumerate() {
         let element = key_element(keys, ty, item).map_err(|why| format!("element {i}: {why}"))?;
-        if found.iter().any(|(other, _)| *other == element) {
-            let key = element.strip_prefix("k:").unwrap_or(&element);
-            return Err(format!("duplicate entries for key {key}"));
-        }
         found.push((element, item));
+    }
+    let mut known = HashSet::with_capacity(found.len());
+    if let Some((twice, _)) = found.iter().find(|(element, _)| !known.insert(element.as_str())) {
+        let key = twice.strip_prefix("k:").unwrap_or(twice);
+        return Err(format!("duplicate entries for key {key}"));
     }
     Ok(found)
 }
@@ -140,7 +155,7 @@ fn collect(
             }
         }
         (Shape::KeyedList(keys, ty), Value::Array(items)) => {
-            for (element, item) in keyed(keys, ty, items)? {
+            for (element, item) in in_order(keyed(keys, ty, items)?) {
                 path.push(element.clone());
                 set.insert(path);
                 path.pop();
@@ -148,8 +163,8 @@ fn collect(
             }
         }
         (Shape::Set, Value::Array(items)) => {
-            for item in items {
-                descend(value_element(item), Shape::Leaf, item, path, set)?;
+            for (element, item) in in_order(value_elements(items)) {
+                descend(element, Shape::Leaf, item, path, set)?;
             }
         }
         _ => set.insert(path),

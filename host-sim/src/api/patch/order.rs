@@ -1,5 +1,7 @@
 //! The order of lists after a strategic merge: `$setElementOrder`.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 /// What tells a list element apart: its merge key, or itself.
@@ -7,6 +9,23 @@ pub(super) fn identity<'a>(item: &'a Value, merge_key: Option<&str>) -> &'a Valu
     match merge_key {
         Some(key) => item.get(key).unwrap_or(&Value::Null),
         None => item,
+    }
+}
+
+/// Where the elements of a list are, by what tells them apart; of equal ones, the first.
+pub(super) struct Positions<'a>(HashMap<&'a Value, usize>);
+
+impl<'a> Positions<'a> {
+    pub(super) fn of(list: &'a [Value], merge_key: Option<&str>) -> Self {
+        let mut positions = HashMap::with_capacity(list.len());
+        for (position, item) in list.iter().enumerate() {
+            positions.entry(identity(item, merge_key)).or_insert(position);
+        }
+        Self(positions)
+    }
+
+    pub(super) fn get(&self, identity: &Value) -> Option<usize> {
+        self.0.get(identity).copied()
     }
 }
 
@@ -18,28 +37,29 @@ pub(super) fn reorder(
     original: &[Value],
     merge_key: Option<&str>,
 ) -> Vec<Value> {
-    let position = |list: &[Value], item: &Value| {
-        let own = identity(item, merge_key);
-        list.iter().position(|other| identity(other, merge_key) == own)
-    };
-    let (mut named, mut others): (Vec<Value>, Vec<Value>) =
-        merged.into_iter().partition(|item| position(wanted, item).is_some());
-    named.sort_by_key(|item| position(wanted, item));
-    others.sort_by_key(|item| position(original, item).unwrap_or(usize::MAX));
-    let mut ordered = Vec::with_capacity(named.len() + others.len());
-    let (mut named, mut others) = (named.into_iter().peekable(), others.into_iter().peekable());
-    loop {
-        match (others.peek(), named.peek()) {
-            (Some(other), Some(next)) => {
-                let before = match (position(original, other), position(original, next)) {
-                    (Some(a), Some(b)) => a < b,
-                    _ => false,
-                };
-                ordered.extend(if before { others.next() } else { named.next() });
-            }
-            (Some(_), None) => ordered.extend(others.next()),
-            (None, Some(_)) => ordered.extend(named.next()),
-            (None, None) => return ordered,
+    let (wanted, original) = (Positions::of(wanted, merge_key), Positions::of(original, merge_key));
+    let mut named = Vec::new();
+    let mut others = Vec::new();
+    for item in merged {
+        let own = identity(&item, merge_key);
+        let before = original.get(own);
+        match wanted.get(own) {
+            Some(position) => named.push((position, before, item)),
+            None => others.push((before, item)),
         }
     }
+    named.sort_by_key(|(position, ..)| *position);
+    others.sort_by_key(|(before, _)| before.unwrap_or(usize::MAX));
+    let mut ordered = Vec::with_capacity(named.len() + others.len());
+    let mut others = others.into_iter().peekable();
+    for (_, place, item) in named {
+        let comes_first =
+            |other: &Option<usize>| other.zip(place).is_some_and(|(other, place)| other < place);
+        while let Some((_, other)) = others.next_if(|(other, _)| comes_first(other)) {
+            ordered.push(other);
+        }
+        ordered.push(item);
+    }
+    ordered.extend(others.map(|(_, other)| other));
+    ordered
 }

@@ -1,8 +1,10 @@
 //! Strategic merge patch: merging that knows which lists have keys.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
-use super::order::{identity, reorder};
+use super::order::{Positions, reorder};
 use crate::api::schema::{Field, ObjectType, Type};
 
 const DIRECTIVE: &str = "$patch";
@@ -141,15 +143,14 @@ fn merge_list(
 ) -> Result<Vec<Value>, PatchError> {
     let Some(key) = known.merge_key() else {
         // Lists of scalars merge as sets.
-        for item in patch {
-            if !original.contains(item) {
-                original.push(item.clone());
-            }
-        }
+        let mut present: HashSet<&Value> = original.iter().collect();
+        let new: Vec<Value> = patch.iter().filter(|item| present.insert(item)).cloned().collect();
+        original.extend(new);
         return Ok(original);
     };
     let mut replaces = false;
     let mut changes = Vec::new();
+    let mut deleted = HashSet::new();
     for item in patch {
         let Value::Object(change) = item else {
             return malformed(format!("list elements must be objects with a {key}: {item}"));
@@ -160,7 +161,7 @@ fn merge_list(
                 let Some(value) = change.get(key) else {
                     return malformed("delete patch type with no merge key defined");
                 };
-                original.retain(|item| item.get(key) != Some(value));
+                deleted.insert(value);
             }
             Some("replace") => replaces = true,
             Some("merge") => {
@@ -173,24 +174,28 @@ fn merge_list(
         let items = changes.into_iter().map(|c| Value::Object(without_directives(c)));
         return Ok(items.collect());
     }
+    original.retain(|item| item.get(key).is_none_or(|value| !deleted.contains(value)));
+    let before = Positions::of(&original, Some(key));
+    let mut places = Vec::with_capacity(changes.len());
+    let mut added = HashMap::new();
     for change in changes {
         let Some(value) = change.get(key) else {
             let shown = Value::Object(change.clone());
             return malformed(format!("map: {shown} does not contain declared merge key: {key}"));
         };
-        let found = original.iter_mut().find(|item| identity(item, Some(key)) == value);
-        match found {
-            Some(item) => {
-                let before = match item.take() {
-                    Value::Object(map) => map,
-                    _ => Map::new(),
-                };
-                *item = Value::Object(merge_map(known.element(), before, change)?);
-            }
-            None => {
-                let merged = merge_map(known.element(), Map::new(), change)?;
-                original.push(Value::Object(merged));
-            }
+        let next = original.len() + added.len();
+        let place = before.get(value).unwrap_or_else(|| *added.entry(value).or_insert(next));
+        places.push((place, change));
+    }
+    for (place, change) in places {
+        let before = match original.get_mut(place).map(Value::take) {
+            Some(Value::Object(map)) => map,
+            _ => Map::new(),
+        };
+        let merged = Value::Object(merge_map(known.element(), before, change)?);
+        match original.get_mut(place) {
+            Some(item) => *item = merged,
+            None => original.push(merged),
         }
     }
     Ok(original)
@@ -205,7 +210,8 @@ fn retain_keys(
     let Value::Array(keys) = directive else {
         return malformed("invalid retainKeys directive");
     };
-    let listed = |name: &str| keys.iter().any(|key| key.as_str() == Some(name));
+    let keys: HashSet<&str> = keys.iter().filter_map(Value::as_str).collect();
+    let listed = |name: &str| keys.contains(name);
     let extra = patch.iter().find(|(name, v)| !is_directive(name) && !v.is_null() && !listed(name));
     if let Some((name, _)) = extra {
         return malformed(format!(
@@ -224,6 +230,7 @@ fn delete_from(
     let Value::Array(unwanted) = unwanted else {
         return malformed("invalid patch format of primitive list");
     };
+    let unwanted: HashSet<&Value> = unwanted.iter().collect();
     if let Some(Value::Array(items)) = original.get_mut(field) {
         items.retain(|item| !unwanted.contains(item));
     }

@@ -1,5 +1,7 @@
 //! Rules on `metadata`, the same for every kind.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::IMMUTABLE;
@@ -147,7 +149,7 @@ fn finalizers(metadata: &Value, here: &Path, errors: &mut FieldErrors) {
 }
 
 fn no_new_finalizers(new: &Value, old: &Value, here: &Path, errors: &mut FieldErrors) {
-    let old = list(old, "finalizers");
+    let old: HashSet<&Value> = list(old, "finalizers").iter().collect();
     let mut extra: Vec<&str> = list(new, "finalizers")
         .iter()
         .filter(|f| !old.contains(f))

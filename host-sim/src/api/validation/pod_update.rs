@@ -1,5 +1,7 @@
 //! What of a pod may change.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::pod;
@@ -29,22 +31,22 @@ pub(in crate::api) fn pod_update(new: &Value, old: &Value, errors: &mut FieldErr
         }
     }
     active_deadline(new, old, &here.child("activeDeadlineSeconds"), errors);
-    let kept = |t: &Value| list(new, "tolerations").contains(t);
-    if !list(old, "tolerations").iter().all(kept) {
+    let kept: HashSet<&Value> = list(new, "tolerations").iter().collect();
+    if !list(old, "tolerations").iter().all(|toleration| kept.contains(toleration)) {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         if !only_seconds_differ(new, old) {
             errors.forbidden(&here.child("tolerations"), detail);
             return;
         }
     }
-    let gates = |spec: &Value| list(spec, "schedulingGates").to_vec();
-    for gate in gates(new) {
-        if !gates(old).contains(&gate) {
+    let gates: HashSet<&Value> = list(old, "schedulingGates").iter().collect();
+    for gate in list(new, "schedulingGates") {
+        if !gates.contains(gate) {
             let detail = format!(
                 "only deletion is allowed, but found new scheduling gate '{}'",
-                text(&gate, "name")
+                text(gate, "name")
             );
-            errors.forbidden(&here.child("schedulingGates").key(text(&gate, "name")), &detail);
+            errors.forbidden(&here.child("schedulingGates").key(text(gate, "name")), &detail);
         }
     }
     let gated = !list(old, "schedulingGates").is_empty();
@@ -93,7 +95,7 @@ fn only_seconds_differ(new: &Value, old: &Value) -> bool {
         remove(&mut bare, "tolerationSeconds");
         bare
     };
-    let after: Vec<Value> = list(new, "tolerations").iter().map(bare).collect();
+    let after: HashSet<Value> = list(new, "tolerations").iter().map(bare).collect();
     list(old, "tolerations").iter().all(|t| after.contains(&bare(t)))
 }
 
