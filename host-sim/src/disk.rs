@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use bytes::Bytes;
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
 
+use crate::private;
 use crate::server::Server;
 use crate::store::{Change, ChangeKind, Entry, ResourceId, Unsaved};
 
@@ -25,6 +26,9 @@ const NUMBERS: TableDefinition<'_, &str, u64> = TableDefinition::new("numbers");
 const REVISION: &str = "revision";
 const FILE: &str = "cluster.redb";
 
+/// What a cluster's directory has in it: its objects, and the certificates of its server.
+pub const FILES: [&str; 2] = [FILE, "pki"];
+
 /// A cluster's file.
 #[derive(Debug)]
 pub struct Disk {
@@ -34,14 +38,15 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Opens the cluster in `directory`, which is made if it is not there.
+    /// Opens the cluster in `directory`, which is made if it is not there. There are Secrets in it,
+    /// so it is for its owner only.
     pub fn open(directory: &Path) -> Result<Self> {
-        std::fs::create_dir_all(directory)
-            .with_context(|| format!("cannot create {}", directory.display()))?;
+        private::directory(directory, &FILES)?;
         let path = directory.join(FILE);
+        let file = private::open(&path)?;
         let database = Database::builder()
             .set_cache_size(16 << 20)
-            .create(&path)
+            .create_file(file)
             .with_context(|| format!("cannot open {}; is it in use?", path.display()))?;
         let transaction = database.begin_write()?;
         transaction.open_table(OBJECTS)?;

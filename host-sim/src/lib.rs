@@ -6,6 +6,7 @@ pub mod controllers;
 pub mod disk;
 pub mod http;
 pub mod nodes;
+pub mod private;
 pub mod random;
 pub mod server;
 pub mod sim;

@@ -241,10 +241,11 @@ struct ServeOptions {
     /// Address to listen on; anything but loopback needs TLS and a token, and gets both
     #[arg(long, default_value = "127.0.0.1:8001", value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
-    /// Write a kubeconfig that leads here
+    /// Write a kubeconfig that leads here, for its owner only
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
-    /// Keep the cluster in this directory; without it, it lives in memory
+    /// Keep the cluster in this directory, which is closed to everybody else (mode 0700); without
+    /// it, it lives in memory
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Use TLS and a token on loopback too

@@ -12,9 +12,10 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use crate::controllers::{self, Credentials, Endpoint, Material};
-use crate::disk::Disk;
+use crate::disk::{self, Disk};
 use crate::http::tls::{self, Certificates};
 use crate::http::{Access, Cluster, Limits, kubeconfig, serve};
+use crate::private;
 use crate::store::HistoryLimits;
 
 use super::firmware::Device;
@@ -81,6 +82,10 @@ struct Running {
 
 impl Running {
     async fn start(options: &ServeOptions, nodes: usize) -> Result<Self> {
+        if let Some(data) = &options.data {
+            // Before the first secret goes into it.
+            private::directory(data, &disk::FILES)?;
+        }
         let security = Security::of(options)?;
         let disk = options.data.as_deref().map(Disk::open).transpose()?;
         let limits =
@@ -96,7 +101,7 @@ impl Running {
                 security.authority_pem.as_deref(),
                 security.token.as_deref(),
             );
-            tls::write_private(path, &text)?;
+            private::write(path, &text)?;
         }
         if nodes > 0 {
             cluster.start_nodes(nodes);
@@ -196,8 +201,15 @@ impl Security {
         if address.is_loopback() && !options.secure && !given {
             return Ok(Self { acceptor: None, authority_pem: None, token: None });
         }
-        let data_pki = options.data.as_ref().map(|data| data.join("pki"));
-        let directory = options.cert_dir.clone().or(data_pki);
+        let directory = match (&options.cert_dir, &options.data) {
+            (Some(directory), _) => Some(directory.clone()),
+            (None, Some(data)) => {
+                let directory = data.join("pki");
+                private::directory(&directory, &tls::FILES)?;
+                Some(directory)
+            }
+            (None, None) => None,
+        };
         let certificates = match (&options.tls_cert_file, &options.tls_private_key_file) {
             (Some(chain), Some(key)) => Certificates::from_files(chain, key)?,
             _ => certificates(directory.as_deref(), address)?,

@@ -1,9 +1,8 @@
 //! Certificates: given by files, or made at the first start.
 
 use std::fs;
-use std::io::Write;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -11,6 +10,11 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::private;
+
+/// What a directory of generated certificates has in it.
+pub const FILES: [&str; 4] = ["ca.crt", "server.crt", "server.key", "token"];
 
 /// A server certificate and whoever vouches for it.
 #[derive(Debug)]
@@ -25,31 +29,28 @@ pub struct Certificates {
 impl Certificates {
     /// Reads a certificate chain and its key; clients have to trust the chain.
     pub fn from_files(chain: &Path, key: &Path) -> Result<Self> {
-        let read = |path: &Path| {
-            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-        };
-        let chain_pem = read(chain)?;
-        Ok(Self { authority_pem: chain_pem.clone(), chain_pem, key_pem: read(key)? })
+        let (chain_pem, key_pem) = (read(chain)?, read(key)?);
+        Ok(Self { authority_pem: chain_pem.clone(), chain_pem, key_pem })
     }
 
     /// Takes the certificates in `directory`, or makes an authority and a server certificate for
     /// `address` there. The keys are readable for the owner only.
     pub fn in_directory(directory: &Path, address: IpAddr) -> Result<Self> {
         let file = |name: &str| directory.join(name);
-        let (authority, chain, key) = (file("ca.crt"), file("server.crt"), file("server.key"));
+        let [authority, chain, key, _] = FILES.map(file);
         if !(authority.exists() && chain.exists() && key.exists()) {
             let made = Self::generate(address)?;
-            fs::create_dir_all(directory)
-                .with_context(|| format!("cannot create {}", directory.display()))?;
-            write_private(&key, &made.key_pem)?;
-            write_private(&chain, &made.chain_pem)?;
-            write_private(&authority, &made.authority_pem)?;
+            private::create_directory(directory)?;
+            private::write(&key, &made.key_pem)?;
+            private::write(&chain, &made.chain_pem)?;
+            private::write(&authority, &made.authority_pem)?;
             return Ok(made);
         }
-        let mut found = Self::from_files(&chain, &key)?;
-        found.authority_pem = fs::read_to_string(&authority)
-            .with_context(|| format!("cannot read {}", authority.display()))?;
-        Ok(found)
+        Ok(Self {
+            authority_pem: private::read(&authority)?,
+            chain_pem: private::read(&chain)?,
+            key_pem: private::read(&key)?,
+        })
     }
 
     /// Makes an authority and a server certificate for `address` and for loopback.
@@ -102,16 +103,17 @@ impl Certificates {
 
 /// The token in `directory`, made at the first start.
 pub fn token_in_directory(directory: &Path) -> Result<String> {
-    let path = directory.join("token");
-    if let Ok(token) = fs::read_to_string(&path) {
+    let [.., token] = FILES;
+    let path = directory.join(token);
+    if path.exists() {
+        let token = private::read(&path)?;
         let token = token.trim();
         anyhow::ensure!(!token.is_empty(), "{} is empty", path.display());
         return Ok(token.to_owned());
     }
-    fs::create_dir_all(directory)
-        .with_context(|| format!("cannot create {}", directory.display()))?;
+    private::create_directory(directory)?;
     let token = new_token()?;
-    write_private(&path, &token)?;
+    private::write(&path, &token)?;
     Ok(token)
 }
 
@@ -127,18 +129,8 @@ pub fn new_token() -> Result<String> {
     Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Writes a file that only its owner may read.
-pub fn write_private(path: &PathBuf, text: &str) -> Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    let mut file =
-        options.open(path).with_context(|| format!("cannot write {}", path.display()))?;
-    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod commands;
 mod concurrency;
 mod durability;
+mod files;
 mod limits;
 mod patches;
 mod security;
