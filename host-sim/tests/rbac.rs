@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use picokube::controllers::{self, Capacity, Credentials, Endpoint};
-use picokube::http::{Access, Cluster, Limits, SharedServer, serve};
+use picokube::http::{AcceptedHosts, Access, Cluster, Limits, SharedServer, serve};
 use picokube::server::request::Request;
 use picokube::store::HistoryLimits;
 use picokube_core::manager::Settings;
@@ -190,7 +190,8 @@ async fn what_is_granted_is_what_is_used() {
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     let (_stop, stopping) = watch::channel(false);
     let shared = cluster.shared().clone();
-    tokio::spawn(serve(listener, None, Access::Open, shared, Limits::default(), stopping));
+    let access = Access::Open(AcceptedHosts::default());
+    tokio::spawn(serve(listener, None, access, shared, Limits::default(), stopping));
     let endpoint = Endpoint::new(&url, None, &Credentials::default()).expect("an endpoint");
     let settings = Settings { rate: None, ..Settings::DEFAULT };
     let capacity = Capacity::Tiny;

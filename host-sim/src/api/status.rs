@@ -205,6 +205,11 @@ impl Status {
         Self::with(Reason::Forbidden, message, about(kind, name))
     }
 
+    /// 403: the request is not allowed, whatever it is about.
+    pub fn forbidden_request(message: impl Into<String>) -> Self {
+        Self::plain(Reason::Forbidden, message)
+    }
+
     /// 403: the namespace takes no new objects because it is going away.
     pub fn namespace_terminating(kind: &Kind, name: &str, namespace: &str) -> Self {
         let why = format!(

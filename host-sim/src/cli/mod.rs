@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::controllers::Capacity;
+use crate::http::{AcceptedHosts, DEFAULT_ACCEPT_HOSTS};
 
 /// Parses the arguments of this process and does what they say.
 pub fn run() -> anyhow::Result<()> {
@@ -241,6 +242,13 @@ struct ServeOptions {
     /// Address to listen on; anything but loopback needs TLS and a token, and gets both
     #[arg(long, default_value = "127.0.0.1:8001", value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
+    /// Hosts that requests may name where no token is asked for: regular expressions for the whole
+    /// host without its port, with commas between, as in `kubectl proxy`. So no web page gets in by
+    /// a name of its own (DNS rebinding); IP addresses are always accepted. Writes from pages of
+    /// other origins are refused, too
+    #[arg(long, value_name = "LIST", default_value = DEFAULT_ACCEPT_HOSTS)]
+    #[arg(value_parser = AcceptedHosts::parse)]
+    accept_hosts: AcceptedHosts,
     /// Write a kubeconfig that leads here, for its owner only
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,

@@ -106,7 +106,10 @@ impl Running {
         if nodes > 0 {
             cluster.start_nodes(nodes);
         }
-        let access = security.token.clone().map_or(Access::Open, Access::Token);
+        let access = match &security.token {
+            Some(token) => Access::Token(token.clone()),
+            None => Access::Open(options.accept_hosts.clone()),
+        };
         let (stop, stopping) = watch::channel(false);
         let shared = cluster.shared().clone();
         let limits = Limits { watches: options.max_watches, ..Limits::default() };

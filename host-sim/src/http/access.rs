@@ -1,29 +1,41 @@
 //! Who may come in.
 
+use hyper::header;
+use hyper::http::request::Parts;
+
+use super::hosts::AcceptedHosts;
+use crate::api::status::Status;
 use crate::server::request::User;
 
 /// The rule for requests.
 #[derive(Clone, Debug)]
 pub enum Access {
-    /// Everybody who can reach the socket; only for loopback addresses.
-    Open,
-    /// Only those who know the token.
+    /// Everybody who can reach the socket, by one of these hosts; only for loopback addresses.
+    Open(AcceptedHosts),
+    /// Only those who know the token. A web page does not, so that it may name any host.
     Token(String),
 }
 
 impl Access {
-    /// The user behind an Authorization header; `None` if there is none.
-    pub fn user(&self, authorization: Option<&str>) -> Option<User> {
+    /// The user who sends a request; a refusal if it may not be answered.
+    pub(super) fn user(&self, request: &Parts) -> Result<User, Status> {
         match self {
-            Self::Open => Some(User::default()),
-            Self::Token(expected) => {
-                let (scheme, given) = authorization?.split_once(' ')?;
-                let known = scheme.eq_ignore_ascii_case("bearer")
-                    && same(given.trim().as_bytes(), expected.as_bytes());
-                known.then(User::default)
-            }
+            Self::Open(hosts) => hosts.check(request).map(|()| User::default()),
+            Self::Token(expected) => match bearer(request) {
+                Some(given) if same(given, expected.as_bytes()) => Ok(User::default()),
+                _ => Err(Status::unauthorized()),
+            },
         }
     }
+}
+
+/// The token that a request shows.
+fn bearer(request: &Parts) -> Option<&[u8]> {
+    let authorization = request.headers.get(header::AUTHORIZATION)?.as_bytes();
+    let (scheme, given) = authorization.split_at_checked("bearer".len())?;
+    let is_bearer = scheme.eq_ignore_ascii_case(b"bearer");
+    let is_apart = given.first().is_none_or(|byte| *byte == b' ');
+    (is_bearer && is_apart).then(|| given.trim_ascii())
 }
 
 /// Compares in a time that does not depend on how much is right.
@@ -36,26 +48,37 @@ fn same(given: &[u8], expected: &[u8]) -> bool {
 mod tests {
     use super::*;
 
+    fn request(method: &str, path: &str, authorization: Option<&str>) -> Parts {
+        let mut builder = hyper::Request::builder().method(method).uri(path);
+        if let Some(authorization) = authorization {
+            builder = builder.header(header::AUTHORIZATION, authorization);
+        }
+        builder.body(()).unwrap().into_parts().0
+    }
+
     #[test]
     fn a_token_has_to_be_right() {
         let access = Access::Token("secret".into());
-        assert!(access.user(Some("Bearer secret")).is_some());
-        assert!(access.user(Some("bearer secret")).is_some());
+        let user = |authorization| access.user(&request("GET", "/api", authorization));
+        assert_eq!(user(Some("Bearer secret")), Ok(User::default()));
+        assert_eq!(user(Some("bearer secret")), Ok(User::default()));
         for wrong in [
             None,
             Some(""),
             Some("secret"),
             Some("Bearer"),
+            Some("Bearersecret"),
             Some("Bearer secre"),
             Some("Bearer secrets"),
             Some("Basic secret"),
         ] {
-            assert!(access.user(wrong).is_none(), "{wrong:?}");
+            assert_eq!(user(wrong), Err(Status::unauthorized()), "{wrong:?}");
         }
     }
 
     #[test]
     fn open_access_asks_nothing() {
-        assert!(Access::Open.user(None).is_some());
+        let access = Access::Open(AcceptedHosts::default());
+        assert_eq!(access.user(&request("GET", "/api", None)), Ok(User::default()));
     }
 }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -155,43 +156,42 @@ async fn answer(
 }
 
 async fn answer_fully(shell: &Shell, request: hyper::Request<Incoming>) -> Response {
-    let header = |name: HeaderName| {
-        request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    let (head, body) = request.into_parts();
+    let user = match shell.access.user(&head) {
+        Ok(user) => user,
+        Err(status) => return status.into(),
     };
-    let authorization = header(header::AUTHORIZATION);
-    let Some(user) = shell.access.user(Some(authorization).filter(|text| !text.is_empty())) else {
-        return Status::unauthorized().into();
-    };
-    let (method, uri) = (request.method().clone(), request.uri().clone());
-    let is_get = matches!(method, hyper::Method::GET | hyper::Method::HEAD);
-    if is_get && uri.path() == "/metrics" {
+    let is_get = matches!(head.method, hyper::Method::GET | hyper::Method::HEAD);
+    if is_get && head.uri.path() == "/metrics" {
         let mut text = shell.shared.metrics.render(&shell.shared.read());
         text.push_str(&shell.shared.more_metrics().await);
         return Response::text(200, text);
     }
-    let mut parsed = Request {
-        method,
-        path: uri.path().to_owned(),
-        query: uri.query().unwrap_or_default().to_owned(),
-        accept: all_values(&request, header::ACCEPT),
+    let body = match read_body(shell, &head, body).await {
+        Ok(body) => body,
+        Err(status) => return status.into(),
+    };
+    let header = |name: HeaderName| {
+        head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    };
+    let request = Request {
+        path: head.uri.path().to_owned(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
+        accept: all_values(&head, header::ACCEPT),
         content_type: header(header::CONTENT_TYPE).to_owned(),
         user_agent: header(header::USER_AGENT).to_owned(),
         if_none_match: header(header::IF_NONE_MATCH).to_owned(),
+        method: head.method,
         user,
-        body: Bytes::new(),
+        body,
     };
-    match read_body(shell, request).await {
-        Ok(body) => parsed.body = body,
-        Err(status) => return status.into(),
-    }
-    shell.shared.answer(parsed).await
+    shell.shared.answer(request).await
 }
 
-async fn read_body(shell: &Shell, request: hyper::Request<Incoming>) -> Result<Bytes, Status> {
-    let waits_for_leave = request.headers().contains_key(header::EXPECT);
-    let declared = request.headers().get(header::CONTENT_LENGTH);
+async fn read_body(shell: &Shell, head: &Parts, mut body: Incoming) -> Result<Bytes, Status> {
+    let waits_for_leave = head.headers.contains_key(header::EXPECT);
+    let declared = head.headers.get(header::CONTENT_LENGTH);
     let declared = declared.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    let mut body = request.into_body();
     let patience = shell.limits.patience;
     if let Some(length) = declared.filter(|length| *length > MAX_BODY_BYTES as u64) {
         if !waits_for_leave && length <= MAX_THROWN_AWAY_BYTES as u64 {
@@ -262,7 +262,7 @@ fn to_http(shell: &Shell, response: Response, head: bool) -> hyper::Response<Res
 }
 
 /// Several Accept headers count as one.
-fn all_values(request: &hyper::Request<Incoming>, name: HeaderName) -> String {
-    let values = request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok());
+fn all_values(head: &Parts, name: HeaderName) -> String {
+    let values = head.headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     values.collect::<Vec<_>>().join(",")
 }

@@ -35,7 +35,7 @@ fn bodies_headers_and_watches_are_bounded() {
     drop(_two);
     eventually("the place is free again", || {
         let mut stream = TcpStream::connect(&server.address).ok()?;
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").ok()?;
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").ok()?;
         let mut status = [0; 12];
         stream.read_exact(&mut status).ok()?;
         (&status == b"HTTP/1.1 200").then_some(())
@@ -49,8 +49,8 @@ fn broken_requests_do_no_harm() {
         &b"\r\n\r\n"[..],
         b"GET\r\n\r\n",
         b"GET / HTTP/9.9\r\n\r\n",
-        b"POST /api/v1/namespaces/default/pods HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{",
-        b"POST /api/v1/namespaces/default/pods HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\
+        b"POST /api/v1/namespaces/default/pods HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n{",
+        b"POST /api/v1/namespaces/default/pods HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\
           \r\n\r\nzz\r\n",
         b"\x16\x03\x01\x02\x00",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nrubbish that is no frame",
@@ -75,7 +75,8 @@ fn a_client_that_does_not_read_its_watch_holds_nothing_up() {
     let lazy: Vec<TcpStream> = (0..50)
         .map(|_| {
             let mut stream = TcpStream::connect(&server.address).expect("connects");
-            write!(stream, "GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
+            write!(stream, "GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                .expect("sent");
             stream
         })
         .collect();

@@ -4,6 +4,7 @@ mod commands;
 mod concurrency;
 mod durability;
 mod files;
+mod hosts;
 mod limits;
 mod patches;
 mod security;

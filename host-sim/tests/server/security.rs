@@ -34,7 +34,7 @@ fn a_secure_server_wants_tls_and_its_token() {
         let connection = ClientConnection::new(tls.clone(), name).expect("a configuration");
         let stream = TcpStream::connect(&server.address).expect("connects");
         let mut stream = BufReader::new(StreamOwned::new(connection, stream));
-        let request = format!("GET /api/v1/namespaces HTTP/1.1\r\nhost: x\r\n{authorization}\r\n");
+        let request = format!("GET /api/v1/namespaces HTTP/1.1\r\nhost: localhost\r\n{authorization}\r\n");
         stream.get_mut().write_all(request.as_bytes()).expect("sent");
         read_response(&mut stream).expect("an answer").0
     };

@@ -105,7 +105,7 @@ impl Client {
             }
         };
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: x\r\ncontent-type: {content_type}\r\n\
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {content_type}\r\n\
              content-length: {}\r\n\r\n",
             body.len()
         );
@@ -179,7 +179,7 @@ impl Watch {
     pub(crate) fn open(address: &str, path: &str) -> Self {
         let mut stream = TcpStream::connect(address).expect("connects");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("settable");
-        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("sent");
         let mut stream = BufReader::new(stream);
         let (status, _, _) = read_head(&mut stream).expect("an answer");

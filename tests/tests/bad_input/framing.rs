@@ -6,13 +6,14 @@ use super::case::Case;
 const LIMIT: usize = 3 << 20;
 
 fn post(headers: &str, body: &str) -> Vec<u8> {
-    let head =
-        format!("POST {CONFIG_MAPS} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n");
+    let head = format!(
+        "POST {CONFIG_MAPS} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    );
     format!("{head}{headers}\r\n{body}").into_bytes()
 }
 
 fn get(headers: &str) -> Vec<u8> {
-    format!("GET /readyz HTTP/1.1\r\nhost: x\r\n{headers}\r\n").into_bytes()
+    format!("GET /readyz HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n").into_bytes()
 }
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -67,11 +68,16 @@ pub(crate) fn cases() -> Vec<Case> {
         Case::raw("header with a zero byte", get("a: b\0c\r\n"), 400, ""),
         Case::raw(
             "target without a slash",
-            "GET readyz HTTP/1.1\r\nhost: x\r\n\r\n",
+            "GET readyz HTTP/1.1\r\nhost: localhost\r\n\r\n",
             404,
             "NotFound",
         ),
-        Case::raw("target with a zero byte", "GET /\0 HTTP/1.1\r\nhost: x\r\n\r\n", 400, ""),
+        Case::raw(
+            "target with a zero byte",
+            "GET /\0 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+            400,
+            "",
+        ),
         Case::raw(
             "target too long",
             format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(65_530)),
@@ -79,7 +85,7 @@ pub(crate) fn cases() -> Vec<Case> {
             "",
         ),
         Case::raw("no version", "GET /readyz\r\n\r\n", 400, ""),
-        Case::raw("unknown version", "GET /readyz HTTP/9.9\r\nhost: x\r\n\r\n", 400, ""),
+        Case::raw("unknown version", "GET /readyz HTTP/9.9\r\nhost: localhost\r\n\r\n", 400, ""),
         Case::raw(
             "no HTTP at all",
             "\x16\x03\x01\x02\x00\x01\x00\x01\u{fc}\x03\x03\r\n\r\n",

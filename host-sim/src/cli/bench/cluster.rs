@@ -15,7 +15,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
 use crate::controllers::Capacity;
-use crate::http::{Access, Cluster, Limits, SharedServer, Subject, serve};
+use crate::http::{AcceptedHosts, Access, Cluster, Limits, SharedServer, Subject, serve};
 use crate::store::HistoryLimits;
 
 use super::super::inside;
@@ -44,7 +44,7 @@ impl Site {
         tokio::spawn(serve(
             listener,
             None,
-            Access::Open,
+            Access::Open(AcceptedHosts::default()),
             shared.clone(),
             Limits::default(),
             stopping,
@@ -151,7 +151,8 @@ impl Controllers {
 
     async fn get(&self, path: &str) -> Result<String> {
         let mut stream = TcpStream::connect(&self.metrics).await?;
-        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;

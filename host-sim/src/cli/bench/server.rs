@@ -44,7 +44,7 @@ async fn measure(address: &str, process: Option<u32>, options: &ServerBenchOptio
     // The first requests pay for caches and page faults of both sides.
     repeat(address, 200, options.clients, |index| create(index, "warm", &body)).await?;
     repeat(address, 200, options.clients, |index| {
-        format!("DELETE {PODS}/warm-{index} HTTP/1.1\r\nhost: x\r\n\r\n").into_bytes()
+        format!("DELETE {PODS}/warm-{index} HTTP/1.1\r\nhost: localhost\r\n\r\n").into_bytes()
     })
     .await?;
 
@@ -64,18 +64,18 @@ async fn measure(address: &str, process: Option<u32>, options: &ServerBenchOptio
 
     let pods = options.pods;
     let gets = repeat(address, options.pods, options.clients, |index| {
-        format!("GET {PODS}/pod-{} HTTP/1.1\r\nhost: x\r\n\r\n", index % pods).into_bytes()
+        format!("GET {PODS}/pod-{} HTTP/1.1\r\nhost: localhost\r\n\r\n", index % pods).into_bytes()
     });
     gets.await?.print("get");
     let lists = repeat(address, LISTS, 2, |_| {
-        format!("GET {PODS} HTTP/1.1\r\nhost: x\r\n\r\n").into_bytes()
+        format!("GET {PODS} HTTP/1.1\r\nhost: localhost\r\n\r\n").into_bytes()
     });
     let lists = lists.await?;
     lists.print(&format!("list of {} pods", options.pods));
     let megabytes = lists.bytes as f64 / 1e6 / lists.seconds;
     println!("{:<34} {megabytes:>9.0} MB/s", "  sent");
     let pages = repeat(address, 200, options.clients, |_| {
-        format!("GET {PODS}?limit=500 HTTP/1.1\r\nhost: x\r\n\r\n").into_bytes()
+        format!("GET {PODS}?limit=500 HTTP/1.1\r\nhost: localhost\r\n\r\n").into_bytes()
     });
     pages.await?.print("list, one page of 500");
 
@@ -205,7 +205,7 @@ impl Watchers {
     async fn start(address: &str, count: usize) -> Result<Self> {
         let mut connection = Connection::open(address).await?;
         connection
-            .exchange(format!("GET {PODS}?limit=1 HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes())
+            .exchange(format!("GET {PODS}?limit=1 HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes())
             .await?;
         let list = String::from_utf8_lossy(&connection.body).into_owned();
         let version = list.split("\"resourceVersion\":\"").nth(1).and_then(|t| t.split('"').next());
@@ -214,8 +214,9 @@ impl Watchers {
         let mut tasks = Vec::new();
         for index in 0..count {
             let mut stream = TcpStream::connect(address).await?;
-            let request =
-                format!("GET {PODS}?watch=1&resourceVersion={version} HTTP/1.1\r\nhost: x\r\n\r\n");
+            let request = format!(
+                "GET {PODS}?watch=1&resourceVersion={version} HTTP/1.1\r\nhost: localhost\r\n\r\n"
+            );
             stream.write_all(request.as_bytes()).await?;
             let seen = seen.clone();
             tasks.push(tokio::spawn(async move {
@@ -320,7 +321,7 @@ fn create(index: usize, prefix: &str, body: &str) -> Vec<u8> {
 fn create_named(name: &str, body: &str) -> Vec<u8> {
     let body = body.replace("NAME", name);
     format!(
-        "POST {PODS} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+        "POST {PODS} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n\r\n{body}",
         body.len()
     )
@@ -340,7 +341,7 @@ async fn calibrated_pod(address: &str, bytes: usize) -> Result<String> {
         // A setting takes a good hundred bytes with what the server adds to it.
         settings += (bytes - stored).div_ceil(160);
         repeat(address, 1, 1, |_| {
-            format!("DELETE {PODS}/size HTTP/1.1\r\nhost: x\r\n\r\n").into_bytes()
+            format!("DELETE {PODS}/size HTTP/1.1\r\nhost: localhost\r\n\r\n").into_bytes()
         })
         .await?;
     }
@@ -377,7 +378,7 @@ fn pod(settings: usize) -> String {
 
 async fn stored_bytes(address: &str, name: &str) -> Result<usize> {
     let mut connection = Connection::open(address).await?;
-    let request = format!("GET {PODS}/{name} HTTP/1.1\r\nhost: x\r\n\r\n");
+    let request = format!("GET {PODS}/{name} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     connection.exchange(request.as_bytes()).await?;
     let end = connection.body.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or(0);
     Ok(connection.body.len() - end - 4)
