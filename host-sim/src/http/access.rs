@@ -1,11 +1,16 @@
 //! Who may come in.
 
+use hyper::Method;
 use hyper::header;
 use hyper::http::request::Parts;
 
 use super::hosts::AcceptedHosts;
 use crate::api::status::Status;
 use crate::server::request::User;
+
+/// What everybody may ask without saying who they are: upstream's `system:public-info-viewer`.
+/// Kubelets and load balancers that probe a server have no token for it.
+const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 /// The rule for requests.
 #[derive(Clone, Debug)]
@@ -23,6 +28,8 @@ impl Access {
             Self::Open(hosts) => hosts.check(request).map(|()| User::default()),
             Self::Token(expected) => match bearer(request) {
                 Some(given) if same(given, expected.as_bytes()) => Ok(User::default()),
+                // Who shows a wrong token is not taken for somebody who has none.
+                None if is_public(request) => Ok(User::anonymous()),
                 _ => Err(Status::unauthorized()),
             },
         }
@@ -36,6 +43,10 @@ fn bearer(request: &Parts) -> Option<&[u8]> {
     let is_bearer = scheme.eq_ignore_ascii_case(b"bearer");
     let is_apart = given.first().is_none_or(|byte| *byte == b' ');
     (is_bearer && is_apart).then(|| given.trim_ascii())
+}
+
+fn is_public(request: &Parts) -> bool {
+    matches!(request.method, Method::GET | Method::HEAD) && PUBLIC.contains(&request.uri.path())
 }
 
 /// Compares in a time that does not depend on how much is right.
@@ -73,6 +84,25 @@ mod tests {
             Some("Basic secret"),
         ] {
             assert_eq!(user(wrong), Err(Status::unauthorized()), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn probes_need_no_token_but_no_wrong_one_either() {
+        let access = Access::Token("secret".into());
+        let user = |method, path, shown| access.user(&request(method, path, shown)).ok();
+        for path in ["/healthz", "/livez", "/readyz", "/readyz?verbose", "/version"] {
+            assert_eq!(user("GET", path, None), Some(User::anonymous()), "{path}");
+            assert_eq!(user("HEAD", path, None), Some(User::anonymous()), "{path}");
+            // As upstream has it: other ways to say who one is mean nothing here.
+            assert_eq!(user("GET", path, Some("Basic x")), Some(User::anonymous()), "{path}");
+            assert_eq!(user("GET", path, Some("Bearer wrong")), None, "{path}");
+            assert_eq!(user("GET", path, Some("Bearer ")), None, "{path}");
+            assert_eq!(user("POST", path, None), None, "{path}");
+            assert_eq!(user("GET", path, Some("Bearer secret")), Some(User::default()), "{path}");
+        }
+        for path in ["/", "/healthz/ping", "/metrics", "/api", "/healthzz", "//healthz"] {
+            assert_eq!(user("GET", path, None), None, "{path}");
         }
     }
 

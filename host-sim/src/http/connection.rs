@@ -167,9 +167,13 @@ async fn answer_fully(shell: &Shell, request: hyper::Request<Incoming>) -> Respo
         text.push_str(&shell.shared.more_metrics().await);
         return Response::text(200, text);
     }
-    let body = match read_body(shell, &head, body).await {
-        Ok(body) => body,
-        Err(status) => return status.into(),
+    // Of those who do not say who they are nothing is kept in memory.
+    let body = match user.is_anonymous() {
+        true => Bytes::new(),
+        false => match read_body(shell, &head, body).await {
+            Ok(body) => body,
+            Err(status) => return status.into(),
+        },
     };
     let header = |name: HeaderName| {
         head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()

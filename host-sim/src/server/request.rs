@@ -40,6 +40,21 @@ pub struct User {
     pub groups: Vec<String>,
 }
 
+impl User {
+    /// Somebody who has not said who it is.
+    pub fn anonymous() -> Self {
+        Self {
+            name: "system:anonymous".to_owned(),
+            groups: vec!["system:unauthenticated".to_owned()],
+        }
+    }
+
+    /// Whether it has not said who it is.
+    pub fn is_anonymous(&self) -> bool {
+        self.groups.iter().any(|group| group == "system:unauthenticated")
+    }
+}
+
 impl Default for User {
     fn default() -> Self {
         Self {

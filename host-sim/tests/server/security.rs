@@ -29,18 +29,44 @@ fn a_secure_server_wants_tls_and_its_token() {
         assert_eq!(mode & 0o077, 0, "others could read the token");
     }
     let tls = client_config(authority.as_str().expect("a certificate"));
-    let ask = |authorization: &str| {
+    let ask_for = |request: &str, authorization: &str| {
         let name = ServerName::try_from("127.0.0.1").expect("an address");
         let connection = ClientConnection::new(tls.clone(), name).expect("a configuration");
         let stream = TcpStream::connect(&server.address).expect("connects");
         let mut stream = BufReader::new(StreamOwned::new(connection, stream));
-        let request = format!("GET /api/v1/namespaces HTTP/1.1\r\nhost: localhost\r\n{authorization}\r\n");
+        let request = format!("{request} HTTP/1.1\r\nhost: x\r\n{authorization}\r\n");
         stream.get_mut().write_all(request.as_bytes()).expect("sent");
-        read_response(&mut stream).expect("an answer").0
+        let (status, body) = read_response(&mut stream).expect("an answer");
+        (status, String::from_utf8_lossy(&body).into_owned())
     };
+    let ask = |authorization: &str| ask_for("GET /api/v1/namespaces", authorization).0;
     assert_eq!(ask(&format!("authorization: Bearer {token}\r\n")), 200);
     assert_eq!(ask("authorization: Bearer wrong\r\n"), 401);
     assert_eq!(ask(""), 401, "there is no anonymous access");
+
+    // A kubelet that probes the server has no token. The same paths as upstream are for everybody.
+    for path in ["/healthz", "/livez", "/readyz"] {
+        assert_eq!(ask_for(&format!("GET {path}"), ""), (200, "ok".to_owned()), "{path}");
+    }
+    let (status, version) = ask_for("GET /version", "");
+    assert!(status == 200 && version.contains("gitVersion"), "{version}");
+    assert_eq!(ask_for("GET /readyz?verbose", "").0, 200);
+    assert_eq!(ask_for("GET /healthz", "authorization: Bearer wrong\r\n").0, 401);
+    for request in [
+        "POST /healthz",
+        "GET /healthz/ping",
+        "GET /healthz/../metrics",
+        "GET //healthz",
+        "GET /metrics",
+        "GET /",
+        "GET /api",
+        "GET /apis",
+        "GET /openapi/v2",
+        "GET /api/v1/namespaces/default/pods/healthz",
+    ] {
+        assert_eq!(ask_for(request, "").0, 401, "{request}");
+    }
+
     let plain = crate::support::Client::new(&server.address).request("GET", "/healthz", "", b"");
     assert!(plain.is_err() || plain.is_ok_and(|(status, _)| status != 200));
 }
