@@ -8,34 +8,36 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use picokube_config::{Document, PAGE, write_page};
-use picokube_qemu::{HOST_SEEN_BY_GUEST, Image, Line, Machine, Start};
+use picokube_qemu::{DECODER, HOST_SEEN_BY_GUEST, Image, Line, Machine, Start};
 
-use crate::cargo::cargo;
+use crate::cargo::{cargo, program};
 use crate::http::{Answer, Client};
 use crate::peer::Peer;
 use crate::picokube::PATIENCE;
 
 /// The reference firmware, built once as it would be flashed.
 pub fn image() -> Result<Arc<Image>> {
-    static IMAGE: Built = Built::new(&[]);
+    static IMAGE: Built = Built::new(&[], "picokube-mps2-an386-reference.elf");
     IMAGE.open()
 }
 
 /// The firmware for 512 KiB of RAM, built once.
 pub fn large_image() -> Result<Arc<Image>> {
-    static IMAGE: Built = Built::new(&["--profile", "large"]);
+    static IMAGE: Built = Built::new(&["--profile", "large"], "picokube-mps2-an386-large.elf");
     IMAGE.open()
 }
 
 /// The image that runs the driver's cases, built once.
 pub fn self_test_image() -> Result<Arc<Image>> {
-    static IMAGE: Built = Built::new(&["--binary", "self-test"]);
+    static IMAGE: Built =
+        Built::new(&["--binary", "self-test"], "picokube-mps2-an386-self-test-reference.elf");
     IMAGE.open()
 }
 
 /// The firmware that gets into trouble on request, built once.
 pub fn trouble_image() -> Result<Arc<Image>> {
-    static IMAGE: Built = Built::new(&["--binary", "trouble"]);
+    static IMAGE: Built =
+        Built::new(&["--binary", "trouble"], "picokube-mps2-an386-trouble-reference.elf");
     IMAGE.open()
 }
 
@@ -250,13 +252,15 @@ pub fn free_address() -> Result<SocketAddr> {
 /// An image that is built once per process.
 struct Built {
     options: &'static [&'static str],
+    /// Its name in the folder of a test run's images.
+    name: &'static str,
     image: OnceLock<Arc<Image>>,
     building: Mutex<()>,
 }
 
 impl Built {
-    const fn new(options: &'static [&'static str]) -> Self {
-        Self { options, image: OnceLock::new(), building: Mutex::new(()) }
+    const fn new(options: &'static [&'static str], name: &'static str) -> Self {
+        Self { options, name, image: OnceLock::new(), building: Mutex::new(()) }
     }
 
     fn open(&self) -> Result<Arc<Image>> {
@@ -268,8 +272,12 @@ impl Built {
         Ok(Arc::clone(self.image.get_or_init(|| image)))
     }
 
-    /// By the same command as a user.
+    /// By the same command as a user, unless the test run has done so.
     fn build(&self) -> Result<PathBuf> {
+        if let Some(built) = crate::cargo::built() {
+            return Ok(built.join("../images").join(self.name));
+        }
+        program(DECODER, &[], DECODER)?;
         let output = cargo()
             .args(["run", "--quiet", "--package", "xtask", "--", "firmware", "build"])
             .args(self.options)

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::cargo::cargo;
+use crate::cargo::program;
 use crate::http::{Answer, Client};
 use crate::kubectl::Kubectl;
 
@@ -198,23 +198,8 @@ pub fn binary() -> Result<&'static Path> {
     if let Some(path) = BINARY.get() {
         return Ok(path);
     }
-    let path = build()?;
+    let path = program("picokube", &["--bin", "picokube"], "picokube")?;
     Ok(BINARY.get_or_init(|| path))
-}
-
-fn build() -> Result<PathBuf> {
-    let output = cargo()
-        .args(["build", "--package", "picokube", "--bin", "picokube"])
-        .args(["--quiet", "--message-format", "json-render-diagnostics"])
-        .output()?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "`cargo build --package picokube` failed:\n{errors}");
-    let messages = String::from_utf8(output.stdout)?;
-    let mut executables = messages.lines().filter_map(|line| {
-        let message: Value = serde_json::from_str(line).ok()?;
-        message["executable"].as_str().map(PathBuf::from)
-    });
-    executables.next_back().context("cargo did not say where it put picokube")
 }
 
 fn spawn(arguments: &[String], listen: SocketAddr, directory: &Path) -> Result<Child> {

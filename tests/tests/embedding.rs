@@ -1,10 +1,10 @@
 //! The example of docs/embedding.md does what it promises.
 
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Command};
 
 use anyhow::{Result, ensure};
-use picokube_tests::cargo::cargo;
+use picokube_tests::cargo::program;
 use picokube_tests::picokube::Picokube;
 
 /// The example as a process. It ends when it is dropped.
@@ -23,15 +23,10 @@ fn a_loop_of_ones_own_rolls_out_and_back() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let source = std::fs::read_to_string(root.join("core/examples/embed/main.rs"))?;
     ensure!(source.lines().count() < 150, "short enough to be read");
-    let built = cargo()
-        .args(["build", "--quiet", "--package", "picokube-core", "--example", "embed"])
-        .status()?;
-    ensure!(built.success(), "the example does not build");
+    let example = program("picokube-core", &["--example", "embed"], "embed")?;
     let cluster = Picokube::with_nodes(2)?;
-    let mut command = cargo();
-    command.args(["run", "--quiet", "--package", "picokube-core"]);
-    command.args(["--example", "embed", "--", &cluster.address().to_string()]);
-    let _example = Example(command.spawn()?);
+    let address = cluster.address().to_string();
+    let _example = Example(Command::new(example).arg(address).spawn()?);
 
     let kubectl = cluster.kubectl()?;
     kubectl.ok(&["create", "deployment", "web", "--image=app:1", "--replicas=3"])?;

@@ -2,10 +2,10 @@
 
 pub(crate) mod configure;
 
+use std::env;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -82,23 +82,48 @@ pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
     build_binary(Binary::Controllers, profile)
 }
 
-/// Builds an image.
+/// Builds every image that is measured or tested: each is linked once.
+pub(crate) fn build_all() -> Result<Vec<PathBuf>> {
+    let controllers = Profile::ALL.map(|profile| (Binary::Controllers, profile));
+    let others = [Binary::SelfTest, Binary::Trouble].map(|binary| (binary, Profile::Reference));
+    // The profile of the others last, so that nothing is built again for them.
+    let [tiny, reference, large] = controllers;
+    let all = [large, tiny, reference].into_iter().chain(others);
+    all.map(|(binary, profile)| build_binary(binary, profile)).collect()
+}
+
+/// Builds an image, unless a test run has done so.
 pub(crate) fn build_binary(binary: Binary, profile: Profile) -> Result<PathBuf> {
+    let images = workspace::target().join("images");
+    // A name of its own, since cargo builds every profile to the same place.
+    let image = images.join(format!("{}-{}.elf", binary.name(), profile.name()));
+    if env::var_os(workspace::BUILT).is_some() {
+        return Ok(image);
+    }
     let mut cargo = setup::embedded_cargo("build");
     cargo.current_dir(workspace::root()).env("PICOKUBE_PROFILE", profile.name());
     cargo.args(["--package", PACKAGE, "--bin", &binary.name()]);
     cargo.args(binary.features());
     cargo.args(["--profile", "firmware", "--target", FIRMWARE_TARGET]);
+    cargo.arg("--target-dir").arg(target());
     let messages = process::output(cargo.arg("--message-format=json-render-diagnostics"))?;
     let built = messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
         .context("cargo has built the firmware and not said where it is")?;
-    // A name of its own, since the next profile is built to the same place.
-    let image = built.with_file_name(format!("{}-{}.elf", binary.name(), profile.name()));
-    fs::copy(&built, &image).with_context(|| format!("cannot write {}", image.display()))?;
+    fs::create_dir_all(&images)?;
+    // Whole or not at all: somebody may be reading the last one.
+    let fresh = image.with_extension("new");
+    let copied = fs::copy(&built, &fresh).and_then(|_| fs::rename(&fresh, &image));
+    copied.with_context(|| format!("cannot write {}", image.display()))?;
     Ok(image)
+}
+
+/// Where cargo builds for microcontrollers: not where it builds for this machine, so that it can do
+/// both at a time.
+pub(crate) fn target() -> PathBuf {
+    workspace::target().join("firmware")
 }
 
 /// `firmware configure`.
@@ -122,7 +147,8 @@ pub(crate) fn connect(server: SocketAddr, profile: Profile) -> Result<()> {
         "QEMU's network leads the firmware to this machine's loopback only, and {server} is not there"
     );
     setup::run()?;
-    let image = Arc::new(Image::open(&build(profile)?)?);
+    let image = Image::open(&build(profile)?)?;
+    build_decoder()?;
     let address = format!("{HOST_SEEN_BY_GUEST}:{}", server.port());
     let page = Configuration::trial(address).page()?;
     println!("The firmware talks to {server}. Ctrl-C ends it.");
@@ -140,5 +166,12 @@ pub(crate) fn connect(server: SocketAddr, profile: Profile) -> Result<()> {
 pub(crate) fn self_test() -> Result<()> {
     setup::run()?;
     let image = build_binary(Binary::SelfTest, Profile::Reference)?;
-    process::run(workspace::test_program("picokube-self-test").arg(image))
+    build_decoder()?;
+    process::run(workspace::program("picokube-tests", "--bin", "picokube-self-test").arg(image))
+}
+
+/// Builds the decoder of logs, which is looked for beside this program.
+pub(crate) fn build_decoder() -> Result<()> {
+    let mut cargo = crate::cargo::cargo(&workspace::root());
+    process::run(cargo.args(["build", "--quiet"]).args(workspace::APART))
 }

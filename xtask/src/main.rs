@@ -35,7 +35,10 @@ enum Command {
     /// Install what firmware needs to build and run: bare-metal targets, QEMU, kubectl
     Setup,
     /// Set up, then run every check and every test, and print a summary
-    Test,
+    ///
+    /// Everything runs side by side as far as the machine allows; what each part says is in
+    /// target/test-run. Before a commit, `--quick` is enough; CI runs everything.
+    Test(test::Selection),
     /// Play the golden scenarios: what the real controllers did, step by step
     Golden {
         /// With the firmware in QEMU as the only controller, instead of the controllers on a PC
@@ -50,6 +53,12 @@ enum Command {
         /// How long each target runs
         #[arg(long, default_value_t = 600, value_name = "SECONDS")]
         seconds: u32,
+        /// Only as much as fits into a test run: the targets of core, for a moment
+        #[arg(long, conflicts_with = "seconds")]
+        brief: bool,
+        /// Only this target
+        #[arg(long, value_name = "TARGET")]
+        only: Option<String>,
     },
     /// Run one of the checks that `test` runs
     #[command(flatten)]
@@ -63,6 +72,9 @@ enum Command {
 enum FirmwareCommand {
     /// Build the image that would be flashed, and print where it is
     Build {
+        /// Every image that is measured or tested
+        #[arg(long, conflicts_with_all = ["profile", "binary"])]
+        all: bool,
         /// How large it is
         #[arg(long, value_enum, default_value_t)]
         profile: Profile,
@@ -95,6 +107,9 @@ enum FirmwareCommand {
     },
 }
 
+/// How the report of a step begins that could not be made here.
+const NOT_RUN: &str = "not run: ";
+
 fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
@@ -108,9 +123,12 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<()> {
     match command {
         Command::Setup => setup::run(),
-        Command::Test => test::run(),
+        Command::Test(selection) => test::run(&selection),
         Command::Golden { firmware, only } => golden::run(firmware, only.as_deref()),
-        Command::Fuzz { seconds } => fuzz::run(seconds).map(|report| println!("{report}")),
+        Command::Fuzz { brief: true, .. } => fuzz::run_briefly().map(|report| println!("{report}")),
+        Command::Fuzz { seconds, only, .. } => {
+            fuzz::run(seconds, only.as_deref()).map(|report| println!("{report}"))
+        }
         Command::Gate(gate) => gate.run().map(|report| println!("{report}")),
         Command::Firmware(command) => run_firmware(command),
     }
@@ -118,7 +136,12 @@ fn run(command: Command) -> Result<()> {
 
 fn run_firmware(command: FirmwareCommand) -> Result<()> {
     match command {
-        FirmwareCommand::Build { profile, binary } => {
+        FirmwareCommand::Build { all: true, .. } => {
+            setup::run()?;
+            firmware::build_all()?.iter().for_each(|image| println!("{}", image.display()));
+            Ok(())
+        }
+        FirmwareCommand::Build { profile, binary, .. } => {
             setup::run()?;
             println!("{}", firmware::build_binary(binary, profile)?.display());
             Ok(())

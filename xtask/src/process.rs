@@ -1,6 +1,8 @@
 //! Running other programs.
 
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -14,22 +16,51 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command with its output shown and hands every line of it to `see`.
-pub(crate) fn run_watched(command: &mut Command, mut see: impl FnMut(&str)) -> Result<()> {
+/// Runs a command and hands every line of its standard output to `see`. What it says on standard
+/// error goes to the file `log`.
+pub(crate) fn run_read(command: &mut Command, log: &Path, mut see: impl FnMut(&str)) -> Result<()> {
     let name = describe(command);
-    let mut child =
-        command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run `{name}`"))?;
+    let file = create(log)?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(file);
+    let mut child = command.spawn().with_context(|| format!("cannot run `{name}`"))?;
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).split(b'\n') {
-            let line = line?;
-            let line = String::from_utf8_lossy(&line);
-            println!("{line}");
-            see(&line);
+            see(&String::from_utf8_lossy(&line?));
         }
     }
     let status = child.wait()?;
     ensure!(status.success(), "`{name}` failed ({status})");
     Ok(())
+}
+
+/// The same, with standard output in the file, too.
+pub(crate) fn run_logged(
+    command: &mut Command,
+    log: &Path,
+    mut see: impl FnMut(&str),
+) -> Result<()> {
+    // Both ends write at the file's end.
+    let mut also = None;
+    run_read(command, log, |line| {
+        let file = also.get_or_insert_with(|| File::options().append(true).open(log));
+        if let Ok(file) = file {
+            // A log that cannot be written is missed by whoever wants to read it.
+            let _ = writeln!(file, "{line}");
+        }
+        see(line);
+    })
+}
+
+fn create(log: &Path) -> Result<File> {
+    let file = File::options().create(true).append(true).open(log);
+    file.with_context(|| format!("cannot write {}", log.display()))
+}
+
+/// A command that gets out of the way of what waits for something to happen.
+pub(crate) fn patient(program: &Path) -> Command {
+    let mut command = Command::new("nice");
+    command.args(["-n", "19"]).arg(program);
+    command
 }
 
 /// Runs a command and returns what it prints; fails, with its errors, if it fails.

@@ -17,26 +17,37 @@ pub(crate) const MAINLINE_TARGET: &str = "thumbv8m.main-none-eabihf";
 /// Crates that must build for any microcontroller.
 pub(crate) const NO_STD_CRATES: [&str; 2] = ["picokube-core", "picokube-driver"];
 
-/// Makes cargo act on all that is for a PC.
-pub(crate) const ON_A_PC: [&str; 5] =
-    ["--workspace", "--exclude", crate::firmware::PACKAGE, "--exclude", "picokube-firmware"];
+/// Makes cargo act on all that is for a PC, with one set of features for what is shipped and what
+/// tests it.
+pub(crate) const ON_A_PC: [&str; 7] = [
+    "--workspace",
+    "--exclude",
+    crate::firmware::PACKAGE,
+    "--exclude",
+    "picokube-firmware",
+    "--exclude",
+    picokube_qemu::DECODER,
+];
+/// Makes cargo act on what is for a PC and must not be built together with the rest.
+pub(crate) const APART: [&str; 2] = ["--package", picokube_qemu::DECODER];
 
-/// The default members, whose tests run with the features that they are shipped with.
-const SHIPPED: [&str; 4] = ["picokube-core", "picokube-driver", "picokube", "picokube-first-light"];
+/// In the environment of what a test run starts: the folder in which all programs are built already.
+pub(crate) const BUILT: &str = "PICOKUBE_BUILT";
 
-/// Makes cargo act on what is for a PC and not shipped.
-pub(crate) fn not_shipped() -> Vec<&'static str> {
-    let excluded = SHIPPED.into_iter().flat_map(|package| ["--exclude", package]);
-    ON_A_PC.into_iter().chain(excluded).collect()
+/// A program of the workspace's: as a test run has built it, or by cargo, which builds it if need be.
+pub(crate) fn program(package: &str, kind: &str, name: &str) -> Command {
+    if let Some(built) = std::env::var_os(BUILT) {
+        return Command::new(Path::new(&built).join(name));
+    }
+    let mut cargo = cargo(&root());
+    cargo.args(["run", "--quiet", "--package", package, kind, name, "--"]);
+    cargo
 }
 
-/// Runs a program of the tests. They are built only then: they take minutes, and most commands of
-/// xtask need none of them.
-pub(crate) fn test_program(name: &str) -> Command {
-    let mut cargo = cargo(&root());
-    cargo.args(["run", "--quiet", "--package", "picokube-tests", "--bin"]);
-    cargo.args([name, "--"]);
-    cargo
+/// Where cargo builds for this machine.
+pub(crate) fn target() -> PathBuf {
+    let folder = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    folder.unwrap_or_else(|| root().join("target"))
 }
 
 /// The folder that holds the workspace's `Cargo.toml`.

@@ -18,7 +18,7 @@ use super::run::TERMINATING_REPLICAS;
 
 const PROGRAM: &str = "picokube-qemu";
 /// Where `cargo xtask firmware build` puts the image, below the folder that cargo builds in.
-const IMAGE: &str = "thumbv7em-none-eabihf/firmware/picokube-mps2-an386-reference.elf";
+const IMAGE: &str = "images/picokube-mps2-an386-reference.elf";
 /// How much of the log a screen has room for.
 const LINES_ON_SCREEN: usize = 12;
 

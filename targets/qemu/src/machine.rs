@@ -1,19 +1,19 @@
 //! A running emulation.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
-use crate::image::{Image, Line, next_line};
+use crate::image::Image;
+use crate::log::{self, Line};
 
 /// The emulator.
 pub const PROGRAM: &str = "qemu-system-arm";
@@ -53,7 +53,7 @@ pub struct Machine {
 
 impl Machine {
     /// Boots `image`.
-    pub fn boot(image: &Arc<Image>, start: Start<'_>) -> Result<Self> {
+    pub fn boot(image: &Image, start: Start<'_>) -> Result<Self> {
         let directory = TempDir::new()?;
         let mut emulator = command(image, start, directory.path())?
             .stdin(Stdio::null())
@@ -61,9 +61,15 @@ impl Machine {
             .spawn()
             .with_context(|| format!("cannot start {PROGRAM}: run `cargo xtask setup`"))?;
         let stdout = emulator.stdout.take().context("the emulator has no output")?;
-        let (sender, lines) = channel();
-        let image = Arc::clone(image);
-        thread::spawn(move || decode(&image, stdout, &sender));
+        let lines = match log::decode(image, stdout) {
+            Ok(lines) => lines,
+            Err(error) => {
+                // Nobody would ever switch it off.
+                let _ = emulator.kill();
+                let _ = emulator.wait();
+                return Err(error);
+            }
+        };
         let machine = Self { emulator, lines, directory };
         if start.second_network {
             machine.set_network(SECOND, false)?;
@@ -213,18 +219,4 @@ fn command(image: &Image, start: Start<'_>, directory: &Path) -> Result<Command>
         command.args(["-icount", "shift=0,sleep=off"]);
     }
     Ok(command)
-}
-
-/// Turns the emulator's output into log lines until it ends or nobody listens.
-fn decode(image: &Image, mut output: ChildStdout, lines: &Sender<Line>) {
-    let mut decoder = image.decoder();
-    let mut bytes = [0; 1024];
-    while let Ok(len @ 1..) = output.read(&mut bytes) {
-        decoder.received(bytes.get(..len).unwrap_or_default());
-        while let Some(line) = next_line(&mut *decoder) {
-            if lines.send(line).is_err() {
-                return;
-            }
-        }
-    }
 }

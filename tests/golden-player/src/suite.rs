@@ -5,9 +5,12 @@
 //! | `PICOKUBE_GOLDEN_ONLY` | names of scenarios, with commas between; `*` at the end for all that begin so |
 //! | `PICOKUBE_GOLDEN_JOBS` | how many scenarios are played at a time |
 //! | `PICOKUBE_GOLDEN_OUT` | a directory for what happened, in the form of recordings |
+//! | `PICOKUBE_PLAYS` | a file to which a line is added for every play that was worth another try |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -94,6 +97,8 @@ impl Suite<'_> {
             match report {
                 Ok(report) if report.is_success() => {}
                 Ok(report) if report.is_question_of_timing() && !is_last => {
+                    let broken: Vec<&str> = report.broken_facets().map(|one| &*one.facet).collect();
+                    note(&format!("{name}: {}", broken.join(", "))).expect("a file to write to");
                     again.insert(name.to_owned());
                 }
                 _ => {
@@ -103,6 +108,14 @@ impl Suite<'_> {
         })?;
         Ok(again)
     }
+}
+
+/// Counts a play that is repeated where the test run can see it.
+fn note(play: &str) -> Result<()> {
+    let Some(plays) = env::var_os("PICOKUBE_PLAYS") else { return Ok(()) };
+    let mut plays = OpenOptions::new().create(true).append(true).open(plays)?;
+    // In one piece: other suites add to it, too.
+    Ok(plays.write_all(format!("{play}\n").as_bytes())?)
 }
 
 /// How one round is played.

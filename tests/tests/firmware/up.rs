@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
-use picokube_tests::cargo::cargo;
+use picokube_tests::cargo::program;
 use picokube_tests::firmware;
 use picokube_tests::following::Following;
 use picokube_tests::http::Client;
@@ -59,7 +59,5 @@ fn up(kubeconfig: &Path) -> Result<Command> {
 
 /// `picokube` looks for the emulator's program beside itself.
 fn build_emulator() -> Result<()> {
-    let built = cargo().args(["build", "--quiet", "--package", "picokube-qemu"]).status()?;
-    ensure!(built.success(), "picokube-qemu does not build");
-    Ok(())
+    program("picokube-qemu", &[], "picokube-qemu").map(drop)
 }

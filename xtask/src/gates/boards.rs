@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::process;
 use crate::setup::embedded_cargo;
+use crate::{firmware, process};
 
 /// Folders below `targets`. Each is a workspace of its own that says which target it is for.
 const BOARDS: [&str; 2] = ["nucleo-h743zi", "w5500-evb-pico2"];
@@ -29,5 +29,5 @@ fn build(root: &Path, board: &str) -> Result<()> {
     }
     let mut cargo = embedded_cargo("build");
     cargo.current_dir(&folder).args(["--quiet", "--locked", "--profile", "firmware"]);
-    process::run(cargo.arg("--target-dir").arg(fs::canonicalize(root)?.join("target")))
+    process::run(cargo.arg("--target-dir").arg(firmware::target().join(board)))
 }

@@ -34,6 +34,7 @@ fn build(root: &Path, target: &str) -> Result<Vec<PathBuf>> {
     let mut cargo = embedded_cargo("build");
     // Not the firmware's profile: with link-time optimisation the objects would hold bitcode.
     cargo.current_dir(root).args(["--release", "--target", target]);
+    cargo.arg("--target-dir").arg(firmware::target());
     for package in NO_STD_CRATES {
         cargo.args(["--package", package]);
     }

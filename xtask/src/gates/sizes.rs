@@ -46,7 +46,7 @@ pub(super) fn check(root: &Path) -> Result<String> {
             figure("requests_roll")?,
         );
     }
-    let objects = measure_objects(root)?;
+    let objects = measure_objects()?;
     for (kind, limit) in &budget.objects {
         let used = objects.get(kind);
         let used = used.with_context(|| format!("budget.toml: objects.{kind} is not measured"))?;
@@ -118,10 +118,9 @@ fn measure(elf: &[u8]) -> Result<(u64, u64)> {
 }
 
 /// Bytes of each kind of object in a full cache, as core's example measures them.
-fn measure_objects(root: &Path) -> Result<BTreeMap<String, u64>> {
-    let mut cargo = crate::cargo::cargo(root);
-    cargo.args(["run", "--quiet", "--package", "picokube-core"]);
-    let printed = process::output(cargo.args(["--example", "bytes_per_object"]))?;
+fn measure_objects() -> Result<BTreeMap<String, u64>> {
+    let mut example = workspace::program("picokube-core", "--example", "bytes_per_object");
+    let printed = process::output(&mut example)?;
     Ok(printed.lines().filter_map(object_line).collect())
 }
 
@@ -134,7 +133,9 @@ fn object_line(line: &str) -> Option<(String, u64)> {
 
 /// What an image costs at work: `name=value` lines of a program of the tests.
 fn figures(image: &Path) -> Result<Figures> {
-    let printed = process::output(workspace::test_program("picokube-figures").arg(image))?;
+    let printed = process::output(
+        workspace::program("picokube-tests", "--bin", "picokube-figures").arg(image),
+    )?;
     Ok(printed.lines().filter_map(figure_line).collect())
 }
 

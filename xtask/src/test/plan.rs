@@ -1,0 +1,182 @@
+//! What a test run does, and what of it is wanted.
+
+use clap::Args;
+
+use super::programs::Program;
+use super::schedule::Lane;
+use crate::workspace::{APART, ON_A_PC};
+
+/// A part of a test run. Test programs come on top, when they are built.
+#[derive(Clone, Copy)]
+pub(super) struct Step {
+    pub(super) name: &'static str,
+    pub(super) lane: Lane,
+    /// Steps that must have succeeded before.
+    pub(super) needs: &'static [&'static str],
+    pub(super) work: Work,
+    /// Whether a developer runs it before every commit.
+    is_quick: bool,
+}
+
+/// What a step does.
+#[derive(Clone, Copy)]
+pub(super) enum Work {
+    /// A command of `cargo xtask`.
+    Command(&'static [&'static str]),
+    /// Builds programs by `cargo` with these words. Those that are tests are then run.
+    Build(&'static [&'static [&'static str]]),
+    /// Runs tests by `cargo` with these words.
+    Test(&'static [&'static [&'static str]]),
+}
+
+const ALL_TESTS: &[&[&str]] = &[&["test", "--no-run"], &ON_A_PC];
+const LOG_DECODER: &[&[&str]] = &[&["build"], &APART];
+const DOC_TESTS: &[&[&str]] = &[&["test", "--doc"], &ON_A_PC];
+/// The only build that has mistakes in it: the simulation must find every one.
+const PLANTED_BUGS: &[&[&str]] =
+    &[&["test", "--no-run", "--features", "picokube/planted-bugs", "--test", "planted"], &ON_A_PC];
+
+/// All steps. Of those that can begin, the first ones do: what others wait for stands above.
+const STEPS: [Step; 16] = [
+    quick("fmt", Lane::Light, &[], Work::Command(&["fmt"])),
+    quick("tidy", Lane::Light, &[], Work::Command(&["tidy"])),
+    quick("deny", Lane::Light, &[], Work::Command(&["deny"])),
+    quick("setup", Lane::Light, &[], Work::Command(&["setup"])),
+    quick("build", Lane::Host, &[], Work::Build(ALL_TESTS)),
+    step("images", Lane::Embedded, &["setup"], Work::Command(&["firmware", "build", "--all"])),
+    step("log-decoder", Lane::Host, &[], Work::Build(LOG_DECODER)),
+    step("planted-bugs", Lane::Host, &[], Work::Build(PLANTED_BUGS)),
+    step("sizes", Lane::Waiting, &["build", "log-decoder", "images"], Work::Command(&["sizes"])),
+    quick("clippy", Lane::Host, &[], Work::Command(&["clippy"])),
+    quick("doc", Lane::Host, &[], Work::Command(&["doc"])),
+    quick("doc-tests", Lane::Host, &[], Work::Test(DOC_TESTS)),
+    step("clippy-firmware", Lane::Embedded, &["setup"], Work::Command(&["clippy-firmware"])),
+    step("purity", Lane::Embedded, &["images"], Work::Command(&["purity"])),
+    step("boards", Lane::Embedded, &["setup"], Work::Command(&["boards"])),
+    step("fuzz", Lane::Embedded, &["setup"], Work::Command(&["fuzz", "--brief"])),
+];
+
+const fn step(name: &'static str, lane: Lane, needs: &'static [&'static str], work: Work) -> Step {
+    Step { name, lane, needs, work, is_quick: false }
+}
+
+const fn quick(name: &'static str, lane: Lane, needs: &'static [&'static str], work: Work) -> Step {
+    Step { is_quick: true, ..step(name, lane, needs, work) }
+}
+
+/// Which part of a test run is wanted.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Selection {
+    /// What to run before every commit: no firmware, no boards, no long simulations
+    #[arg(long)]
+    quick: bool,
+    /// Only this, and what it needs: a step (`clippy`, `sizes`), a test program (`kubectl`), tests of a
+    /// program (`kubectl::applying`), or all tests with this in their names
+    #[arg(long, value_name = "NAME", conflicts_with = "quick")]
+    only: Option<String>,
+}
+
+impl Selection {
+    /// The steps, in order.
+    pub(super) fn steps(&self) -> Vec<Step> {
+        let Some(only) = &self.only else {
+            return STEPS.into_iter().filter(|step| step.is_quick || !self.quick).collect();
+        };
+        match STEPS.iter().find(|step| step.name == only) {
+            Some(step) => with_needs(&[step.name]),
+            // A test, then; which ones there are is known when they are built.
+            None => with_needs(&["setup", "build", "images", "log-decoder"]),
+        }
+    }
+
+    /// Whether a test program is to run, and of its tests only those with something in their names.
+    pub(super) fn filter(&self, program: &Program) -> Option<Option<String>> {
+        let Some(only) = &self.only else {
+            return (!self.quick || program.is_quick()).then_some(None);
+        };
+        if STEPS.iter().any(|step| step.name == only) {
+            // All tests of a build, if it is that build that is wanted.
+            return (only == "build" || only == "planted-bugs").then_some(None);
+        }
+        if program.name == *only {
+            return Some(None);
+        }
+        if let Some((name, filter)) = only.split_once("::")
+            && program.name == name
+        {
+            return Some(Some(filter.to_owned()));
+        }
+        program.has_test(only).then(|| Some(only.clone()))
+    }
+}
+
+/// Steps and all that they need, in order.
+fn with_needs(names: &[&'static str]) -> Vec<Step> {
+    let mut wanted = names.to_vec();
+    let mut seen = 0;
+    while let Some(name) = wanted.get(seen) {
+        let step = STEPS.iter().find(|step| step.name == *name);
+        let needs = step.map_or(&[][..], |step| step.needs);
+        wanted.extend(needs);
+        seen += 1;
+    }
+    STEPS.into_iter().filter(|step| wanted.contains(&step.name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use clap::Parser;
+
+    use super::*;
+
+    fn names(selection: &Selection) -> Vec<&'static str> {
+        selection.steps().iter().map(|step| step.name).collect()
+    }
+
+    fn only(name: &str) -> Selection {
+        Selection { only: Some(name.to_owned()), ..Selection::default() }
+    }
+
+    #[test]
+    fn a_step_needs_steps_that_there_are_and_that_stand_above() {
+        for (place, step) in STEPS.iter().enumerate() {
+            for need in step.needs {
+                let at = STEPS.iter().position(|step| step.name == *need);
+                assert!(at.is_some_and(|at| at < place), "{} needs {need}", step.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_is_one() {
+        for step in STEPS {
+            if let Work::Command(words) = step.work {
+                let words = ["cargo xtask"].iter().chain(words);
+                let parsed = crate::Arguments::try_parse_from(words);
+                assert!(parsed.is_ok(), "{}", step.name);
+            }
+        }
+    }
+
+    #[test]
+    fn one_step_comes_with_what_it_needs() {
+        assert_eq!(names(&only("fmt")), ["fmt"]);
+        assert_eq!(names(&only("purity")), ["setup", "images", "purity"]);
+        assert_eq!(names(&only("sizes")), ["setup", "build", "images", "log-decoder", "sizes"]);
+        assert!(names(&Selection::default()).len() == STEPS.len());
+    }
+
+    #[test]
+    fn one_program_or_some_of_its_tests_are_chosen() {
+        let nowhere = PathBuf::from("no such program");
+        let program = Program::new("picokube-tests", "kubectl", nowhere.clone(), nowhere);
+        assert_eq!(Selection::default().filter(&program), Some(None));
+        assert_eq!(only("kubectl").filter(&program), Some(None));
+        assert_eq!(only("kubectl::applying").filter(&program), Some(Some("applying".to_owned())));
+        assert_eq!(only("golden").filter(&program), None);
+        assert_eq!(only("fmt").filter(&program), None);
+        assert_eq!(only("build").filter(&program), Some(None));
+    }
+}

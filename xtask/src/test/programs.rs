@@ -1,0 +1,175 @@
+//! The test programs: built by one cargo in one go, then run side by side.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::schedule::Lane;
+use crate::{process, workspace};
+
+/// Those that mostly wait, with how many of their tests wait at a time, and what they need besides
+/// being built. All others keep a core busy.
+///
+/// Their tests have servers, devices or namespaces of their own.
+const WAITING: [(&str, usize, &[&str]); 13] = [
+    ("bad_input", 2, &[]),
+    ("capacity", 2, &[]),
+    ("demo", 1, &[]),
+    ("driver", 4, &[]),
+    ("embedding", 1, &["setup"]),
+    ("firmware", 6, &["setup", "images", "log-decoder"]),
+    ("golden", 3, &[]),
+    ("kube_client", 4, &[]),
+    ("kubectl", 6, &["setup"]),
+    ("run", 6, &["setup"]),
+    ("server", 4, &[]),
+    ("upstream", 12, &[]),
+    ("workflow", 8, &["setup"]),
+];
+
+/// Those that take longer than a developer likes to wait before every commit.
+const LONG: [&str; 9] = [
+    "capacity",
+    "demo",
+    "embedding",
+    "firmware",
+    "golden",
+    "planted",
+    "sweeps",
+    "upstream",
+    "xtask",
+];
+
+/// A test program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Program {
+    pub(super) name: String,
+    executable: PathBuf,
+    /// The folder of its package, where cargo would run it.
+    folder: PathBuf,
+    pub(super) lane: Lane,
+    pub(super) threads: usize,
+    pub(super) needs: &'static [&'static str],
+}
+
+impl Program {
+    pub(super) fn new(package: &str, target: &str, executable: PathBuf, folder: PathBuf) -> Self {
+        let is_package = target.replace('_', "-") == package;
+        let name = if is_package { package.to_owned() } else { target.to_owned() };
+        let (lane, threads, needs) = match WAITING.iter().find(|(waiting, ..)| *waiting == name) {
+            Some((_, threads, needs)) => (Lane::Waiting, *threads, *needs),
+            None => (Lane::Core, 1, &[][..]),
+        };
+        Self { name, executable, folder, lane, threads, needs }
+    }
+
+    /// Runs it. What waits goes first, so that what it waits for is not late because of us.
+    pub(super) fn command(&self) -> Command {
+        let mut command = match self.lane {
+            Lane::Waiting => Command::new(&self.executable),
+            _ => process::patient(&self.executable),
+        };
+        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        command.env(workspace::BUILT, built());
+        command
+    }
+
+    /// Whether it is for every commit.
+    pub(super) fn is_quick(&self) -> bool {
+        !LONG.contains(&self.name.as_str())
+    }
+
+    /// Whether one of its tests has this in its name.
+    pub(super) fn has_test(&self, part: &str) -> bool {
+        let list = process::output(Command::new(&self.executable).args(["--list", part]));
+        list.is_ok_and(|list| list.lines().any(|line| line.ends_with(": test")))
+    }
+}
+
+/// Builds programs by one cargo in one go: one set of features for all. Gives those that are tests.
+pub(super) fn build(words: &[&[&str]], log: &Path) -> Result<Vec<Program>> {
+    let mut cargo = process::patient(Path::new(env!("CARGO")));
+    crate::cargo::as_a_user(&mut cargo).current_dir(workspace::root());
+    cargo.args(words.concat()).arg("--message-format=json-render-diagnostics");
+    let mut programs = Vec::new();
+    let mut others = Vec::new();
+    process::run_read(&mut cargo, log, |message| match program(message) {
+        Some(Built::Test(program)) => programs.push(program),
+        Some(Built::Other(path)) => others.push(path),
+        None => {}
+    })?;
+    for path in others {
+        keep(&path)?;
+    }
+    Ok(programs)
+}
+
+/// Where programs are that tests start: the next build of anything does not touch them.
+pub(super) fn built() -> PathBuf {
+    workspace::target().join("built")
+}
+
+fn keep(program: &Path) -> Result<()> {
+    let folder = built();
+    fs::create_dir_all(&folder)?;
+    let name = program.file_name().context("a program without a name")?;
+    let (kept, fresh) = (folder.join(name), folder.join("fresh"));
+    // Whole or not at all: the last one may be running.
+    let linked = fs::hard_link(program, &fresh).and_then(|()| fs::rename(&fresh, &kept));
+    linked.with_context(|| format!("cannot write {}", kept.display()))
+}
+
+/// A program that cargo has built.
+enum Built {
+    Test(Program),
+    Other(PathBuf),
+}
+
+/// What a message of cargo's says of a program that it has built.
+fn program(message: &str) -> Option<Built> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let executable = PathBuf::from(message["executable"].as_str()?);
+    if message["profile"]["test"] != true {
+        return Some(Built::Other(executable));
+    }
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+    // `path+file:///…/host-sim#picokube@0.1.0`, without the name if the folder has it.
+    let identity = message["package_id"].as_str()?.rsplit('#').next()?;
+    let package = match identity.split_once('@') {
+        Some((package, _)) => package.to_owned(),
+        None => folder.file_name()?.to_str()?.to_owned(),
+    };
+    let target = message["target"]["name"].as_str()?;
+    Some(Built::Test(Program::new(&package, target, executable, folder)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_cargo_are_understood() {
+        let message = |test: bool, target: &str| {
+            let identity = "path+file:///work/host-sim#picokube@0.1.0";
+            serde_json::json!({
+                "reason": "compiler-artifact", "package_id": identity, "profile": {"test": test},
+                "manifest_path": "/work/host-sim/Cargo.toml", "target": {"name": target},
+                "executable": "/work/target/debug/program",
+            })
+        };
+        let name = |target| match program(&message(true, target).to_string()) {
+            Some(Built::Test(program)) => program.name,
+            _ => panic!("no test"),
+        };
+        assert_eq!(
+            (name("picokube"), name("sweeps")),
+            ("picokube".to_owned(), "sweeps".to_owned())
+        );
+        let other = program(&message(false, "picokube").to_string());
+        assert!(matches!(other, Some(Built::Other(path)) if path.ends_with("program")));
+        assert!(program(r#"{"reason":"build-finished","success":true}"#).is_none());
+    }
+}

@@ -1,0 +1,133 @@
+//! What came of a test run: a line a job, where the time went, and what was slow.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::Report;
+use super::schedule::{Done, Verdict};
+
+/// How many of the slowest tests are named.
+const SLOWEST: usize = 10;
+/// Clock ticks a second in /proc, on every Linux that there is.
+const TICKS: u64 = 100;
+
+pub(super) struct Summary {
+    start: Instant,
+    /// The processor time of the build that came before.
+    before: Option<Duration>,
+    lines: Vec<String>,
+    failed: Vec<String>,
+    passed_tests: usize,
+    failed_tests: usize,
+    /// How long each test took, with its program.
+    times: Vec<(Duration, String)>,
+}
+
+impl Summary {
+    pub(super) fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            before: processor_time(),
+            lines: Vec::new(),
+            failed: Vec::new(),
+            passed_tests: 0,
+            failed_tests: 0,
+            times: Vec::new(),
+        }
+    }
+
+    /// Takes in what came of a job; gives the line that tells of it.
+    pub(super) fn add(&mut self, done: &Done<Report>) -> String {
+        let Done { name, began, took, result } = done;
+        let verdict = match result {
+            Verdict::Succeeded(Report::Checked(report)) => format!("ok      {}", gist(report)),
+            Verdict::Succeeded(Report::NotRun(why)) => format!("NOT RUN {why}"),
+            Verdict::Succeeded(Report::Built(programs)) => {
+                format!("ok      {} test programs", programs.len())
+            }
+            Verdict::Succeeded(Report::Tested(tests)) => {
+                self.passed_tests += tests.passed;
+                let times = tests.times.iter();
+                self.times.extend(times.map(|(test, took)| (*took, format!("{name}: {test}"))));
+                format!("ok      {} tests passed", tests.passed)
+            }
+            Verdict::Failed(error) => {
+                let tests = error.downcast_ref::<super::libtest::Failed>();
+                self.passed_tests += tests.map_or(0, |tests| tests.passed);
+                self.failed_tests += tests.map_or(0, |tests| tests.failed);
+                self.failed.push(name.clone());
+                format!("FAILED  {}", gist(&format!("{error:#}")))
+            }
+            Verdict::NotRun(missing) => {
+                self.failed.push(name.clone());
+                format!("NOT RUN without {missing}")
+            }
+        };
+        let (began, took) = (began.as_secs(), took.as_secs());
+        let line = format!("{name:<22} {began:>5} s + {took:>4} s  {verdict}");
+        self.lines.push(line.clone());
+        line
+    }
+
+    /// Jobs that failed, or that could not run because another one failed.
+    pub(super) fn failed(&self) -> &[String] {
+        &self.failed
+    }
+
+    /// Prints everything.
+    pub(super) fn print(&mut self, plays: &Path, cores: usize) -> Result<()> {
+        let took = self.start.elapsed();
+        let seconds = took.as_secs();
+        println!("\n==> summary, after {} min {} s", seconds / 60, seconds % 60);
+        println!("{:<22} {:>5}     {:>4}", "", "began", "took");
+        for line in &self.lines {
+            println!("{line}");
+        }
+        self.times.sort_unstable_by_key(|(took, _)| std::cmp::Reverse(*took));
+        if !self.times.is_empty() {
+            println!("\nslowest tests");
+        }
+        for (took, test) in self.times.iter().take(SLOWEST) {
+            println!("{:>7.1} s  {test}", took.as_secs_f64());
+        }
+        if let (Some(before), Some(after)) = (self.before, processor_time()) {
+            let worked = after - before;
+            let share = worked.as_secs_f64() / took.as_secs_f64() / cores as f64;
+            println!(
+                "\n{} s of processor time: {:.0} % of {cores} cores",
+                worked.as_secs(),
+                share * 100.0
+            );
+        }
+        if plays.exists() {
+            println!(
+                "\nplays of golden scenarios that were repeated:\n{}",
+                fs::read_to_string(plays)?
+            );
+        }
+        println!("\n{} passed, {} failed", self.passed_tests, self.failed_tests);
+        Ok(())
+    }
+}
+
+/// The first line of a report; of a table, whose heading says nothing alone, that it is one.
+fn gist(report: &str) -> &str {
+    let mut lines = report.lines();
+    match (lines.next(), lines.next()) {
+        (Some(_), Some(_)) => "within budget",
+        (Some(line), None) => line.trim(),
+        (None, _) => "",
+    }
+}
+
+/// What all that this process has started and waited for has worked, if the system tells.
+fn processor_time() -> Option<Duration> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program, which may contain anything, ends with the last parenthesis.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(Duration::from_millis((ticks(13)? + ticks(14)?) * 1000 / TICKS))
+}
