@@ -92,6 +92,16 @@ impl<'a> Lab<'a> {
         self.ask("PATCH", object, patch)
     }
 
+    /// Changes an object by a strategic merge patch, as Kubernetes' own clients do.
+    pub fn patch_strategically(&self, object: &str, patch: &Value) -> Result<Value> {
+        let headers = [("content-type", "application/strategic-merge-patch+json")];
+        let body = patch.to_string();
+        let mut client = self.cluster.client()?;
+        let answer = client.send("PATCH", &self.path(object), &headers, body.as_bytes())?;
+        ensure!(answer.status < 300, "PATCH {object}: {}", answer.text());
+        answer.json()
+    }
+
     /// Reads an object, changes it and writes it back, again if somebody else was faster.
     pub fn update(&self, object: &str, change: impl Fn(&mut Value)) -> Result<Value> {
         loop {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::lab::{Lab, condition, name, number, text};
 use crate::picokube::Picokube;
 
-use super::objects::{controller_of, matching_pod, replica_set};
+use super::objects::{IMAGE, controller_of, matching_pod, replica_set};
 use super::replica_set::RS;
 
 fn is_ready(replicas: i64) -> impl Fn(&Value) -> bool {
@@ -76,17 +76,21 @@ pub fn replace_and_patch_tests(cluster: &Picokube) -> Result<()> {
         set["spec"]["replicas"] = json!(2);
     })?;
     lab.wait_for(RS, "two are ready", is_ready(2))?;
-    let containers = json!([{"name": "fake-name", "image": "pause:3"}]);
-    lab.patch(
+    // The patch names another container than the template has: it becomes the first.
+    let patched = lab.patch_strategically(
         RS,
         &json!({
             "metadata": {"labels": {"test-rs": "patched"}},
             "spec": {"replicas": 3, "template": {"spec": {
                 "terminationGracePeriodSeconds": 0,
-                "containers": containers,
+                "containers": [{"name": "test-rs", "image": "pause:3"}],
             }}},
         }),
     )?;
+    let containers = patched["spec"]["template"]["spec"]["containers"].as_array();
+    let images: Vec<&str> =
+        containers.into_iter().flatten().map(|container| text(&container["image"])).collect();
+    assert_eq!(images, ["pause:3", IMAGE]);
     let patched = lab.wait_for(RS, "three are ready", is_ready(3))?;
     assert_eq!(patched["metadata"]["labels"]["test-rs"], "patched");
     let pods = lab.pods_of(&patched)?;

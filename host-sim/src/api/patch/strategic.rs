@@ -1,10 +1,10 @@
 //! Strategic merge patch: merging that knows which lists have keys.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::order::{Positions, reorder};
+use super::order::{Places, follows, identity, reorder};
 use crate::api::schema::{Field, ObjectType, Type};
 
 const DIRECTIVE: &str = "$patch";
@@ -124,18 +124,25 @@ fn merge_value(
                 _ => Vec::new(),
             };
             let merged = merge_list(known, before.clone(), change)?;
-            match order {
-                Some(order) => {
-                    let wanted = order_list(order)?;
-                    Ok(Value::Array(reorder(merged, wanted, &before, known.merge_key())))
-                }
-                None => Ok(Value::Array(merged)),
+            let key = known.merge_key();
+            let Some(order) = order else {
+                return Ok(Value::Array(reorder(merged, change, &before, key)));
+            };
+            let wanted = order_list(order)?;
+            let kept = change.iter().filter(|item| item.get(DIRECTIVE).is_none());
+            if !wanted.is_empty() && !follows(kept, wanted, key) {
+                return malformed(format!(
+                    "the order in patch list {} doesn't match $setElementOrder list {order}",
+                    Value::Array(change.clone())
+                ));
             }
+            Ok(Value::Array(reorder(merged, wanted, &before, key)))
         }
         (change, _) => Ok(change.clone()),
     }
 }
 
+/// What is in both lists, in any order.
 fn merge_list(
     known: Known<'_>,
     mut original: Vec<Value>,
@@ -143,25 +150,29 @@ fn merge_list(
 ) -> Result<Vec<Value>, PatchError> {
     let Some(key) = known.merge_key() else {
         // Lists of scalars merge as sets.
-        let mut present: HashSet<&Value> = original.iter().collect();
-        let new: Vec<Value> = patch.iter().filter(|item| present.insert(item)).cloned().collect();
-        original.extend(new);
+        let mut places = Places::of(&original, None);
+        for item in patch {
+            if places.find(item).is_none() {
+                places.add(item, original.len());
+                original.push(item.clone());
+            }
+        }
         return Ok(original);
     };
     let mut replaces = false;
     let mut changes = Vec::new();
-    let mut deleted = HashSet::new();
+    let mut gone = HashSet::new();
     for item in patch {
         let Value::Object(change) = item else {
             return malformed(format!("list elements must be objects with a {key}: {item}"));
         };
         match change.get(DIRECTIVE).map(|d| d.as_str().unwrap_or("")) {
-            None => changes.push(change),
+            None => changes.push((item, change)),
             Some("delete") => {
                 let Some(value) = change.get(key) else {
                     return malformed("delete patch type with no merge key defined");
                 };
-                deleted.insert(value);
+                gone.insert(value.to_string());
             }
             Some("replace") => replaces = true,
             Some("merge") => {
@@ -171,31 +182,31 @@ fn merge_list(
         }
     }
     if replaces {
-        let items = changes.into_iter().map(|c| Value::Object(without_directives(c)));
+        let items = changes.into_iter().map(|(_, c)| Value::Object(without_directives(c)));
         return Ok(items.collect());
     }
-    original.retain(|item| item.get(key).is_none_or(|value| !deleted.contains(value)));
-    let before = Positions::of(&original, Some(key));
-    let mut places = Vec::with_capacity(changes.len());
-    let mut added = HashMap::new();
-    for change in changes {
-        let Some(value) = change.get(key) else {
-            let shown = Value::Object(change.clone());
-            return malformed(format!("map: {shown} does not contain declared merge key: {key}"));
-        };
-        let next = original.len() + added.len();
-        let place = before.get(value).unwrap_or_else(|| *added.entry(value).or_insert(next));
-        places.push((place, change));
+    if !gone.is_empty() {
+        original.retain(|item| !gone.contains(&identity(item, Some(key)).to_string()));
     }
-    for (place, change) in places {
-        let before = match original.get_mut(place).map(Value::take) {
-            Some(Value::Object(map)) => map,
-            _ => Map::new(),
-        };
-        let merged = Value::Object(merge_map(known.element(), before, change)?);
-        match original.get_mut(place) {
-            Some(item) => *item = merged,
-            None => original.push(merged),
+    let mut places = Places::of(&original, Some(key));
+    for (item, change) in changes {
+        if !change.contains_key(key) {
+            return malformed(format!("map: {item} does not contain declared merge key: {key}"));
+        }
+        let place = places.find(item);
+        match place.and_then(|place| original.get_mut(place)) {
+            Some(found) => {
+                let before = match found.take() {
+                    Value::Object(map) => map,
+                    _ => Map::new(),
+                };
+                *found = Value::Object(merge_map(known.element(), before, change)?);
+            }
+            None => {
+                let merged = merge_map(known.element(), Map::new(), change)?;
+                places.add(item, original.len());
+                original.push(Value::Object(merged));
+            }
         }
     }
     Ok(original)
@@ -210,8 +221,7 @@ fn retain_keys(
     let Value::Array(keys) = directive else {
         return malformed("invalid retainKeys directive");
     };
-    let keys: HashSet<&str> = keys.iter().filter_map(Value::as_str).collect();
-    let listed = |name: &str| keys.contains(name);
+    let listed = |name: &str| keys.iter().any(|key| key.as_str() == Some(name));
     let extra = patch.iter().find(|(name, v)| !is_directive(name) && !v.is_null() && !listed(name));
     if let Some((name, _)) = extra {
         return malformed(format!(
@@ -230,9 +240,9 @@ fn delete_from(
     let Value::Array(unwanted) = unwanted else {
         return malformed("invalid patch format of primitive list");
     };
-    let unwanted: HashSet<&Value> = unwanted.iter().collect();
     if let Some(Value::Array(items)) = original.get_mut(field) {
-        items.retain(|item| !unwanted.contains(item));
+        let unwanted = Places::of(unwanted, None);
+        items.retain(|item| unwanted.find(item).is_none());
     }
     Ok(())
 }

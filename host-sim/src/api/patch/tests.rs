@@ -90,7 +90,7 @@ fn finalizers_are_a_set() {
     let object = json!({"metadata": {"finalizers": ["a/a", "b/b"]}});
     let add = json!({"metadata": {"finalizers": ["c/c", "a/a"]}});
     let added = strategic(pods(), &object, add);
-    assert_eq!(added["metadata"]["finalizers"], json!(["a/a", "b/b", "c/c"]));
+    assert_eq!(added["metadata"]["finalizers"], json!(["c/c", "a/a", "b/b"]));
     let remove = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a/a"]}});
     let removed = strategic(pods(), &object, remove);
     assert_eq!(removed["metadata"]["finalizers"], json!(["b/b"]));
@@ -121,6 +121,98 @@ fn element_order_is_set_around_what_the_patch_does_not_know() {
     let patch = json!({"spec": {"$setElementOrder/containers": items(&["c", "b", "a"])}});
     let patched = strategic(pods(), &object, patch);
     assert_eq!(patched["spec"]["containers"], items(&["c", "b", "a"]));
+}
+
+/// What is in the server's list, in the patch, and, where it says so, in its `$setElementOrder`.
+type OrderCase = (&'static str, &'static str, Option<&'static str>, &'static str);
+
+/// Each letter is an element; `-x` takes x away. The last column is what Kubernetes makes of it.
+const ORDERS: &[OrderCase] = &[
+    // New elements go before those that only the server has.
+    ("a", "b", None, "ba"),
+    ("ab", "cd", None, "cdab"),
+    ("", "ba", None, "ba"),
+    ("ab", "", None, "ab"),
+    // Known ones stay around them, as far as the order of the patch allows.
+    ("abc", "b", None, "abc"),
+    ("abc", "c", None, "abc"),
+    ("abc", "bd", None, "abdc"),
+    ("abc", "db", None, "dabc"),
+    ("abc", "ca", None, "bca"),
+    ("abc", "cba", None, "cba"),
+    ("abcd", "dxb", None, "acdxb"),
+    // What was taken away counts for nothing.
+    ("abc", "-ad", None, "dbc"),
+    ("abc", "d-b", None, "dac"),
+    // Who names an order gets it, with the server's own elements in between.
+    ("abc", "d", Some("dca"), "dbca"),
+    ("abc", "", Some("cba"), "cba"),
+    ("abc", "", Some("ca"), "bca"),
+    ("abc", "d", Some("abcd"), "abcd"),
+    ("abc", "d", Some("adbc"), "adbc"),
+    ("abc", "d-b", Some("cda"), "cda"),
+    ("xaby", "c", Some("abc"), "xabcy"),
+    ("", "ab", Some("ba"), "refused"),
+    ("abc", "dc", Some("cd"), "refused"),
+    ("abc", "dc", Some("d"), "refused"),
+];
+
+#[test]
+fn merged_lists_have_the_order_that_kubernetes_gives_them() {
+    let keyed = |letter: char| json!({"name": letter.to_string()});
+    let plain = |letter: char| json!(letter.to_string());
+    for (server, patch, order, expected) in ORDERS {
+        let (changes, gone) = changes_and_gone(patch);
+        let names = |list: &Value| -> String {
+            let name = |item: &Value| item["name"].as_str().unwrap_or_default().to_owned();
+            list.as_array().into_iter().flatten().map(name).collect()
+        };
+        let object = json!({"spec": {"containers": server.chars().map(keyed).collect::<Value>()}});
+        let deletion = |letter: char| json!({"$patch": "delete", "name": letter.to_string()});
+        let mut body = json!({"spec": {"containers": changes.chars().map(keyed)
+            .chain(gone.chars().map(deletion)).collect::<Value>()}});
+        if let Some(order) = order {
+            let order: Value = order.chars().map(keyed).collect();
+            body["spec"]["$setElementOrder/containers"] = order;
+        }
+        let found = strategic::apply(pods().object_type().unwrap(), &object, &body)
+            .map_or("refused".to_owned(), |found| names(&found["spec"]["containers"]));
+        assert_eq!(found, *expected, "containers {server:?} with {patch:?} in order {order:?}");
+
+        let finalizers: Value = server.chars().map(plain).collect();
+        let object = json!({"metadata": {"finalizers": finalizers}});
+        let mut body = json!({"metadata": {"finalizers": changes.chars().map(plain)
+            .collect::<Value>()}});
+        if !gone.is_empty() {
+            let gone: Value = gone.chars().map(plain).collect();
+            body["metadata"]["$deleteFromPrimitiveList/finalizers"] = gone;
+        }
+        if let Some(order) = order {
+            let order: Value = order.chars().map(plain).collect();
+            body["metadata"]["$setElementOrder/finalizers"] = order;
+        }
+        let found = strategic::apply(pods().object_type().unwrap(), &object, &body).map_or(
+            "refused".to_owned(),
+            |found| {
+                let list = found["metadata"]["finalizers"].as_array().cloned();
+                list.into_iter().flatten().filter_map(|f| f.as_str().map(str::to_owned)).collect()
+            },
+        );
+        assert_eq!(found, *expected, "finalizers {server:?} with {patch:?} in order {order:?}");
+    }
+}
+
+/// The letters of a patch, and those that it takes away.
+fn changes_and_gone(patch: &str) -> (String, String) {
+    let (mut changes, mut gone) = (String::new(), String::new());
+    let mut letters = patch.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '-' => gone.extend(letters.next()),
+            letter => changes.push(letter),
+        }
+    }
+    (changes, gone)
 }
 
 #[test]
