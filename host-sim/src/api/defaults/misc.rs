@@ -45,8 +45,11 @@ pub(in crate::api) fn service(service: &mut Value) {
     default(spec, "type", "ClusterIP");
     for port in list_mut(spec, "ports") {
         default(port, "protocol", "TCP");
-        let number = port.get("port").cloned().unwrap_or(Value::Null);
-        default(port, "targetPort", number);
+        let target = port.get("targetPort").unwrap_or(&Value::Null);
+        if target.is_null() || target == 0 || target == "" {
+            let number = port.get("port").cloned().unwrap_or(Value::Null);
+            set(port, "targetPort", number);
+        }
     }
     let kind = text(spec, "type").to_owned();
     if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {

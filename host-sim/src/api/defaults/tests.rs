@@ -150,6 +150,14 @@ fn services_secrets_claims_and_jobs_are_completed() {
         service["spec"]["ports"],
         json!([{"port": 80, "protocol": "TCP", "targetPort": 80}])
     );
+    // Go's clients send a target port that nobody has set as 0.
+    for (given, target) in
+        [(json!(0), json!(80)), (json!(""), json!(80)), (json!("web"), json!("web"))]
+    {
+        let ports = json!([{"port": 80, "targetPort": given}]);
+        let service = defaulted("", "services", json!({"spec": {"ports": ports}}));
+        assert_eq!(service["spec"]["ports"][0]["targetPort"], target, "{given}");
+    }
     let secret = defaulted("", "secrets", json!({"stringData": {"a": "hi", "b": "hey", "c": ""}}));
     assert_eq!(secret["data"], json!({"a": "aGk=", "b": "aGV5", "c": ""}));
     assert_eq!(secret["type"], "Opaque");
