@@ -78,7 +78,7 @@ impl Kind {
         match word {
             "run" => Some(Self::Run),
             "never-ready" => Some(Self::NeverReady),
-            "bad" | "no-image" => Some(Self::NoImage),
+            "bad" | "no-image" | "404" => Some(Self::NoImage),
             "crash" | "crash-loop" | "fail" => Some(Self::Exit(1)),
             "complete" | "succeed" => Some(Self::Exit(0)),
             "evict" => Some(Self::Evict),
@@ -119,6 +119,8 @@ mod tests {
             ("registry:5000/nginx", Kind::Run),
             ("registry:5000/nginx:crash", Kind::Exit(1)),
             ("img:bad", Kind::NoImage),
+            ("webserver:404", Kind::NoImage),
+            ("registry:404/webserver", Kind::Run),
             ("img:never-ready", Kind::NeverReady),
             ("img:complete", Kind::Exit(0)),
             ("img:evict@sha256:00", Kind::Evict),

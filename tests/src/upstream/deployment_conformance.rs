@@ -121,7 +121,7 @@ pub fn deployment_should_support_proportional_scaling(cluster: &Picokube) -> Res
     wanted["spec"]["strategy"]["rollingUpdate"] = json!({"maxSurge": 3, "maxUnavailable": 2});
     let tester = Tester::new(&lab, &wanted)?;
     tester.wait_for("it is rolled out", is_available(10))?;
-    tester.set_image("webserver:no-image")?;
+    tester.set_image("webserver:404")?;
     let replicas = || -> Result<(i64, i64)> {
         let of = |set: &Value| number(&set["spec"]["replicas"]);
         let old: i64 = tester.old_replica_sets()?.iter().map(of).sum();
