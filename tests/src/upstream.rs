@@ -1,7 +1,8 @@
-//! Upstream's own tests of the two controllers, told anew: what each of them asks of a cluster.
+//! Upstream's own tests of the two controllers and of the server, told anew: what each of them
+//! asks of a cluster.
 //!
 //! The names are those of Kubernetes' integration tests (`test/integration/deployment` and
-//! `replicaset`) and of its conformance tests (`test/e2e/apps`). Each works in a namespace of its
+//! `replicaset`) and of its conformance tests (`test/e2e/apps`, `apimachinery`, `auth`, `network`). Each works in a namespace of its
 //! own in a cluster that runs, and does not mind who runs the controllers. Where upstream's test
 //! plays the kubelet, so does ours; where it needs nodes, the simulated ones run the pods.
 //!
@@ -12,6 +13,7 @@ use anyhow::Result;
 
 use crate::picokube::Picokube;
 
+pub mod api_conformance;
 pub mod deployment;
 pub mod deployment_conformance;
 mod kubelet;
@@ -81,6 +83,18 @@ macro_rules! upstream_scenarios {
             replacement:
                 test_terminating_replicas_without_the_gate
                 test_terminating_replicas_deployment_status_without_the_gate;
+        }
+    };
+}
+
+/// Gives the modules and names of those to a macro that are about the server and not about the
+/// controllers.
+#[macro_export]
+macro_rules! api_scenarios {
+    ($callback:ident) => {
+        $callback! {
+            api_conformance:
+                should_return_a_406_for_a_backend_which_does_not_implement_metadata;
         }
     };
 }

@@ -1,10 +1,10 @@
-//! Upstream's own tests of the two controllers, told anew, against the real server and the real
+//! Upstream's own tests of the two controllers and of the server, told anew, against the real server and the real
 //! controllers. All tests share two clusters, which differ in a feature gate.
 
 use anyhow::Result;
 use picokube_tests::lab::Shared;
 use picokube_tests::upstream::Scenario;
-use picokube_tests::{gated_upstream_scenarios, upstream_scenarios};
+use picokube_tests::{api_scenarios, gated_upstream_scenarios, upstream_scenarios};
 
 static CLUSTER: Shared = Shared::new(&["up", "--nodes", "3"]);
 static GATED: Shared = Shared::new(&[
@@ -41,6 +41,7 @@ macro_rules! tests {
     ($($all:tt)*) => { tests_of! { CLUSTER: $($all)* } };
 }
 upstream_scenarios!(tests);
+api_scenarios!(tests);
 
 mod gated {
     use super::*;

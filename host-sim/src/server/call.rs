@@ -61,7 +61,7 @@ impl Call {
         let (verb, body) = match &target {
             Target::Resource(resource) => {
                 let verb = resource.verb(&request.method, options.watch)?;
-                form = Form::negotiate(&request.accept)?;
+                form = Form::negotiate(&request.accept, resource.has_table())?;
                 let body = match verb {
                     "create" | "update" => {
                         let body = &request.body;

@@ -16,12 +16,14 @@ pub enum Form {
 const PRODUCED: &[&str] = &["application/json"];
 
 impl Form {
-    /// The first form in an Accept header that this server can produce.
-    pub fn negotiate(accept: &str) -> Result<Self, Status> {
+    /// The first form in an Accept header that this server can produce. Not everything can be
+    /// shown in a table.
+    pub fn negotiate(accept: &str, has_table: bool) -> Result<Self, Status> {
         if accept.trim().is_empty() {
             return Ok(Self::Object);
         }
-        accept.split(',').find_map(Self::of_media_range).ok_or_else(|| {
+        let mut forms = accept.split(',').filter_map(Self::of_media_range);
+        forms.find(|form| has_table || *form != Self::Table).ok_or_else(|| {
             // Protobuf and YAML answers are optional for clients; everyone takes JSON.
             Status::not_acceptable(PRODUCED)
         })
@@ -71,14 +73,18 @@ mod tests {
             ("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", Form::Metadata),
         ];
         for (accept, form) in cases {
-            assert_eq!(Form::negotiate(accept), Ok(form), "{accept}");
+            assert_eq!(Form::negotiate(accept, true), Ok(form), "{accept}");
         }
+        assert_eq!(Form::negotiate(kubectl_table, false), Ok(Form::Object));
     }
 
     #[test]
     fn says_so_when_it_knows_none() {
         for accept in ["application/vnd.kubernetes.protobuf", "text/html", "application/yaml"] {
-            assert_eq!(Form::negotiate(accept).map_err(|s| s.code()), Err(406), "{accept}");
+            let negotiated = Form::negotiate(accept, true).map_err(|status| status.code());
+            assert_eq!(negotiated, Err(406), "{accept}");
         }
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+        assert_eq!(Form::negotiate(table, false).map_err(|status| status.code()), Err(406));
     }
 }

@@ -168,6 +168,12 @@ impl Target {
 }
 
 impl ResourceTarget {
+    /// Whether objects like the answer are kept, so that somebody may want them in a table.
+    pub fn has_table(&self) -> bool {
+        let is_action = matches!(self.subresource.as_str(), "binding" | "eviction");
+        self.kind.stored_as().is_some() && !is_action
+    }
+
     /// The verb of a request to this target.
     pub fn verb(&self, method: &Method, watch: bool) -> Result<&'static str, Status> {
         let named = !self.name.is_empty();

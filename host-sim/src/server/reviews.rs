@@ -5,10 +5,12 @@
 use serde_json::{Value, json};
 
 use crate::api::status::Status;
+use crate::api::table::partial_metadata;
 use crate::time::Timestamp;
 
 use super::Server;
 use super::call::Call;
+use super::media::Form;
 use super::response::Response;
 
 impl Server {
@@ -26,7 +28,7 @@ impl Server {
         review["kind"] = json!(kind.kind);
         review["apiVersion"] = json!(kind.api_version());
         review["status"] = match kind.kind {
-            "SelfSubjectAccessReview" | "SubjectAccessReview" | "LocalSubjectAccessReview" => {
+            "SelfSubjectAccessReview" => {
                 json!({"allowed": true, "reason": "every user of this server may do everything"})
             }
             "SelfSubjectRulesReview" => json!({
@@ -37,6 +39,9 @@ impl Server {
             "SelfSubjectReview" => json!({"userInfo": user_info(&call)}),
             _ => return Err(Status::method_not_allowed()),
         };
+        if call.form == Form::Metadata {
+            review = partial_metadata(&review);
+        }
         Ok(Response::value(201, &review))
     }
 }
