@@ -94,7 +94,9 @@ impl Running {
         let listener = TcpListener::bind(options.listen)
             .await
             .with_context(|| format!("cannot listen on {}", options.listen))?;
-        let url = security.url(listener.local_addr()?);
+        let address = listener.local_addr()?;
+        let url = security.url(address);
+        cluster.publish(address.port(), security.authority_pem.as_deref());
         if let Some(path) = &options.write_kubeconfig {
             let text = kubeconfig::kubeconfig(
                 &url,

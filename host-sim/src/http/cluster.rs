@@ -10,10 +10,10 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use crate::disk::Disk;
 use crate::nodes::Nodes;
 use crate::random::Random;
-use crate::server::Server;
 use crate::server::call::Call;
 use crate::server::request::Request;
 use crate::server::response::Response;
+use crate::server::{Published, Server};
 use crate::store::HistoryLimits;
 use crate::time::Timestamp;
 
@@ -97,6 +97,12 @@ impl Cluster {
     /// The server behind its lock.
     pub fn shared(&self) -> &Arc<SharedServer> {
         &self.shared
+    }
+
+    /// Tells the cluster's pods at which port its API server is, and how to know it.
+    pub fn publish(&self, port: u16, authority_pem: Option<&str>) {
+        let published = Published::new(port, authority_pem);
+        self.shared.write(|server, now| server.publish(now, published));
     }
 
     /// Starts simulated nodes. Must be called within a tokio runtime.

@@ -22,6 +22,7 @@ mod namespaces;
 pub mod options;
 mod patch;
 mod pods;
+mod published;
 mod quota;
 mod read;
 mod render;
@@ -51,6 +52,7 @@ use crate::time::Timestamp;
 
 use call::Call;
 use housekeeping::Housekeeping;
+pub use published::Published;
 use request::Request;
 use response::Response;
 
@@ -62,6 +64,8 @@ pub struct Server {
     housekeeping: Housekeeping,
     resources: Resources,
     managed_fields: bool,
+    /// What is told about this server; nothing where nobody can reach it.
+    published: Option<Published>,
 }
 
 /// The namespaces that every cluster has.
@@ -77,6 +81,7 @@ impl Server {
             housekeeping: Housekeeping::default(),
             resources,
             managed_fields: true,
+            published: None,
         }
     }
 
@@ -211,6 +216,7 @@ struct Resources {
     events: ResourceId,
     quotas: ResourceId,
     claims: ResourceId,
+    config_maps: ResourceId,
     service_accounts: ResourceId,
     services: ResourceId,
 }
@@ -231,6 +237,7 @@ impl Resources {
             events: core("events"),
             quotas: core("resourcequotas"),
             claims: core("persistentvolumeclaims"),
+            config_maps: core("configmaps"),
             service_accounts: core("serviceaccounts"),
             services: core("services"),
             by_storage,

@@ -4,8 +4,53 @@
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use crate::lab::text;
+use crate::lab::{Lab, name, text};
 use crate::picokube::Picokube;
+
+const ROOT_CA: &str = "configmaps/kube-root-ca.crt";
+
+/// ServiceAccounts should guarantee kube-root-ca.crt exist in any namespace
+pub fn should_guarantee_kube_root_ca_crt_exist_in_any_namespace(cluster: &Picokube) -> Result<()> {
+    let lab = Lab::new(cluster, "svcaccounts")?;
+    let has_it = || lab.has(ROOT_CA);
+    lab.wait("the authority is published", has_it)?;
+    let first = lab.get(ROOT_CA)?;
+    let published = text(&first["data"]["ca.crt"]).to_owned();
+    ensure!(!published.is_empty(), "{first:#}");
+
+    lab.delete(ROOT_CA, "Background")?;
+    lab.wait("it was published again", has_it)?;
+    let again = lab.get(ROOT_CA)?;
+    assert_ne!(again["metadata"]["uid"], first["metadata"]["uid"]);
+
+    lab.update(ROOT_CA, |map| map["data"] = json!({"ca.crt": "", "more": "of it"}))?;
+    lab.wait_for(ROOT_CA, "it was mended", |map| map["data"] == json!({"ca.crt": published}))?;
+    Ok(())
+}
+
+/// Services should provide secure master service
+pub fn should_provide_secure_master_service(cluster: &Picokube) -> Result<()> {
+    let path = "/api/v1/namespaces/default/services/kubernetes";
+    let service = cluster.get(path)?.json()?;
+    assert_eq!(name(&service), "kubernetes");
+    let spec = &service["spec"];
+    assert_eq!((&spec["clusterIP"], &spec["type"]), (&json!("10.96.0.1"), &json!("ClusterIP")));
+    let port = json!({"name": "https", "port": 443, "protocol": "TCP",
+        "targetPort": cluster.address().port()});
+    assert_eq!(spec["ports"], json!([port]));
+    assert_eq!(
+        service["metadata"]["labels"],
+        json!({"component": "apiserver", "provider": "kubernetes"})
+    );
+    let deleted = cluster.send_json("DELETE", path, &json!({}))?;
+    assert_eq!(deleted.status, 200, "{}", deleted.text());
+    cluster.wait_until("the service is back", || {
+        let answer = cluster.get(path)?;
+        Ok(answer.status == 200 && answer.json()?["metadata"]["uid"] != service["metadata"]["uid"])
+    })?;
+    assert_eq!(cluster.get(path)?.json()?["spec"]["clusterIP"], "10.96.0.1");
+    Ok(())
+}
 
 /// Servers with support for Table transformation should return a 406 for a backend which does not
 /// implement metadata

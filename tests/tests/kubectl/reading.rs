@@ -78,7 +78,7 @@ fn get_selects_sorts_and_pages() -> Result<()> {
     ensure!(complaint.contains("field label not supported"), "{complaint}");
 
     let mixed = kubectl.ok(&["get", "pods,services,deployments", "--output=name"])?;
-    assert_eq!(mixed, "pod/a\npod/b\npod/c\n");
+    assert_eq!(mixed, "pod/a\npod/b\npod/c\nservice/kubernetes\n");
     kubectl.ok(&["create", "--filename=small.yaml"])?;
     let all = kubectl.ok(&["get", "all", "--output=name"])?;
     ensure!(all.contains("pod/a\n") && all.contains("deployment.apps/small\n"), "{all}");

@@ -4,17 +4,15 @@
 //! order depends on nothing but the order of the writes, so a simulation repeats exactly.
 
 mod claims;
+mod furnishing;
 mod garbage;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use http::Method;
-
 use crate::store::{Change, ChangeKind, Entry, ResourceId, Store};
 use crate::time::Timestamp;
 
-use super::request::Request;
 use super::{Resources, Server};
 
 use garbage::Garbage;
@@ -30,8 +28,8 @@ pub(super) struct Housekeeping {
     terminating: BTreeSet<Box<str>>,
     /// Namespaces whose quota status may be out of date.
     quotas: BTreeSet<Box<str>>,
-    /// Namespaces that need their default service account.
-    accounts: BTreeSet<Box<str>>,
+    /// Namespaces that may lack something that every one has.
+    unfurnished: BTreeSet<Box<str>>,
     /// Namespaces with a claim that waits for its pods.
     claims: BTreeSet<Box<str>>,
     /// Events in the order of their expiry: when, key, revision.
@@ -56,7 +54,7 @@ impl Housekeeping {
             if !deleted && entry.deletion.is_some() {
                 self.terminating.insert(entry.name().into());
             } else if change.kind == ChangeKind::Added {
-                self.accounts.insert(entry.name().into());
+                self.unfurnished.insert(entry.name().into());
             }
             return;
         }
@@ -67,6 +65,9 @@ impl Housekeeping {
         let namespace = entry.namespace();
         if !store.resource(resources.quotas).is_empty() {
             self.quotas.insert(namespace.into());
+        }
+        if furnishing::unfurnishes(resources, id, change) {
+            self.unfurnished.insert(namespace.into());
         }
         let claim_goes = id == resources.claims && entry.deletion.is_some() && !deleted;
         let pod_goes = id == resources.pods && (deleted || entry.deletion.is_some());
@@ -90,8 +91,8 @@ impl Server {
 
     /// Does one piece of the cluster's own work; says whether there was any to do.
     pub fn step(&mut self, now: Timestamp) -> bool {
-        if let Some(namespace) = self.housekeeping.accounts.pop_first() {
-            self.create_default_account(now, &namespace);
+        if let Some(namespace) = self.housekeeping.unfurnished.pop_first() {
+            self.furnish(now, &namespace);
             return true;
         }
         if let Some(item) = self.housekeeping.garbage.next(now) {
@@ -125,7 +126,7 @@ impl Server {
             || [
                 &housekeeping.terminating,
                 &housekeeping.quotas,
-                &housekeeping.accounts,
+                &housekeeping.unfurnished,
                 &housekeeping.claims,
             ]
             .iter()
@@ -139,15 +140,6 @@ impl Server {
         }
         let expiry = self.housekeeping.expiries.front().map(|(expiry, ..)| *expiry);
         expiry.into_iter().chain(self.housekeeping.garbage.turn_at()).min()
-    }
-
-    fn create_default_account(&mut self, now: Timestamp, namespace: &str) {
-        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
-        let body = r#"{"metadata":{"name":"default"}}"#;
-        let mut request = Request::new(Method::POST, &path).with_body("application/json", body);
-        request.user_agent = "picokube".to_owned();
-        // It may be there already, or the namespace may be on its way out.
-        let _ = self.handle(now, &request);
     }
 
     fn expire_event(&mut self, now: Timestamp) -> bool {

@@ -4,6 +4,7 @@ mod deleting;
 mod garbage;
 mod listing;
 mod namespaces;
+mod published;
 mod watching;
 mod writing;
 
@@ -201,6 +202,7 @@ fn the_resources_that_the_server_works_with_are_served() {
         (resources.events, "events"),
         (resources.quotas, "resourcequotas"),
         (resources.claims, "persistentvolumeclaims"),
+        (resources.config_maps, "configmaps"),
         (resources.service_accounts, "serviceaccounts"),
         (resources.services, "services"),
     ] {

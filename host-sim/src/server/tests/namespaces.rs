@@ -49,6 +49,18 @@ fn a_terminating_namespace_takes_nothing_new_and_goes_when_it_is_empty() {
 }
 
 #[test]
+fn the_default_account_comes_back() {
+    let mut cluster = Cluster::new();
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    let (_, first) = cluster.get(&format!("{accounts}/default"));
+    cluster.delete(&format!("{accounts}/default"), json!({}));
+    cluster.settle();
+    let (status, second) = cluster.get(&format!("{accounts}/default"));
+    assert_eq!(status, 200, "{second}");
+    assert_ne!(first["metadata"]["uid"], second["metadata"]["uid"]);
+}
+
+#[test]
 fn an_account_has_to_be_there_before_a_pod_can_use_it() {
     let mut cluster = Cluster::new();
     let mut body = pod("a");
