@@ -94,6 +94,7 @@ macro_rules! api_scenarios {
     ($callback:ident) => {
         $callback! {
             api_conformance:
+                namespace_deletion_should_delete_pod_first
                 should_guarantee_kube_root_ca_crt_exist_in_any_namespace
                 should_provide_secure_master_service
                 should_return_a_406_for_a_backend_which_does_not_implement_metadata;

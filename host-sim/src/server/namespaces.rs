@@ -99,40 +99,4 @@ impl Server {
         let stored = self.replace(now, write, &current, old, new, |_, _| Ok(()))?;
         Ok(self.answer_object(now, 200, &call, stored).with_warnings(&warnings))
     }
-
-    /// Deletes what a terminating namespace still has; ends the namespace when that is nothing.
-    /// Says whether something was done.
-    pub(super) fn empty_namespace(&mut self, now: Timestamp, name: &str) -> bool {
-        let id = self.resources.namespaces;
-        let Some(namespace) = self.store.get(id, name).cloned() else { return false };
-        if namespace.deletion.is_none() {
-            return false;
-        }
-        let prefix = format!("{name}/");
-        let mut contents = Vec::new();
-        for (index, kind) in self.resources.by_storage.iter().enumerate() {
-            if kind.namespaced {
-                let resource = ResourceId(index as u16);
-                let entries = self.store.resource(resource).range(&prefix, None);
-                contents.extend(entries.map(|entry| (resource, entry.clone())));
-            }
-        }
-        if contents.is_empty() {
-            return self
-                .amend(now, id, &namespace, |object| {
-                    if let Some(spec) = object["spec"].as_object_mut() {
-                        spec.remove("finalizers");
-                    }
-                })
-                .is_some();
-        }
-        let mut done = false;
-        for (resource, entry) in contents {
-            if entry.deletion.is_none() {
-                let options = DeleteOptions::default();
-                done |= self.delete_object(now, resource, &entry.key, &options).is_ok();
-            }
-        }
-        done
-    }
 }

@@ -137,7 +137,7 @@ impl Server {
 }
 
 /// An object that waited for its finalizers goes when the last one is taken away.
-fn ends_with_its_finalizers(kind: &Kind, object: &Value) -> bool {
+pub(super) fn ends_with_its_finalizers(kind: &Kind, object: &Value) -> bool {
     let metadata = &object["metadata"];
     let grace = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
     let none = |finalizers: &Value| finalizers.as_array().is_none_or(Vec::is_empty);

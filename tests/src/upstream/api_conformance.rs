@@ -2,12 +2,85 @@
 //! `[sig-auth]`, `[sig-network]`), with simulated nodes.
 
 use anyhow::{Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::lab::{Lab, name, text};
+use crate::lab::{Lab, condition, name, text};
 use crate::picokube::Picokube;
 
 const ROOT_CA: &str = "configmaps/kube-root-ca.crt";
+
+/// OrderedNamespaceDeletion namespace deletion should delete pod first
+pub fn namespace_deletion_should_delete_pod_first(cluster: &Picokube) -> Result<()> {
+    let lab = Lab::new(cluster, "nsdeletetest")?;
+    let namespace = "/api/v1/namespaces/nsdeletetest";
+    lab.create(
+        "pods",
+        &json!({
+            "metadata": {"name": "test-pod", "finalizers": ["e2e.example.com/finalizer"]},
+            "spec": {"containers": [{"name": "nginx", "image": "pause:3"}]},
+        }),
+    )?;
+    lab.wait_for("pods/test-pod", "it runs", |pod| pod["status"]["phase"] == "Running")?;
+    let data = json!({"key": "value"});
+    lab.create("configmaps", &json!({"metadata": {"name": "test-configmap"}, "data": data}))?;
+    let deleted = cluster.send_json("DELETE", namespace, &json!({}))?;
+    assert_eq!(deleted.status, 200, "{}", deleted.text());
+
+    let mut seen = Value::Null;
+    lab.wait("the namespace was looked at", || {
+        seen = cluster.get(namespace)?.json()?;
+        Ok(!condition(&seen, "NamespaceDeletionContentFailure").is_null())
+    })?;
+    assert_eq!(seen["status"]["phase"], "Terminating");
+    for (kind, status, reason, message) in [
+        (
+            "NamespaceDeletionDiscoveryFailure",
+            "False",
+            "ResourcesDiscovered",
+            "All resources successfully discovered",
+        ),
+        (
+            "NamespaceDeletionGroupVersionParsingFailure",
+            "False",
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed",
+        ),
+        (
+            "NamespaceDeletionContentFailure",
+            "False",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization",
+        ),
+        (
+            "NamespaceContentRemaining",
+            "True",
+            "SomeResourcesRemain",
+            "Some resources are remaining: pods. has 1 resource instances",
+        ),
+        (
+            "NamespaceFinalizersRemaining",
+            "True",
+            "SomeFinalizersRemain",
+            "Some content in the namespace has finalizers remaining: e2e.example.com/finalizer in \
+             1 resource instances",
+        ),
+    ] {
+        let found = condition(&seen, kind);
+        assert_eq!((text(&found["status"]), text(&found["reason"])), (status, reason), "{kind}");
+        assert_eq!(text(&found["message"]), message, "{kind}");
+    }
+    let pod = lab.get("pods/test-pod")?;
+    ensure!(!pod["metadata"]["deletionTimestamp"].is_null(), "the pod was left alone: {pod:#}");
+    // Its containers stop; only the finalizer holds it now. Nothing else has begun to go.
+    lab.wait_for("pods/test-pod", "it has stopped", |pod| pod["status"]["phase"] == "Failed")?;
+    for other in ["configmaps/test-configmap", ROOT_CA, "serviceaccounts/default"] {
+        let object = lab.get(other)?;
+        ensure!(object["metadata"]["deletionTimestamp"].is_null(), "{other} went before the pod");
+    }
+
+    lab.update("pods/test-pod", |pod| pod["metadata"]["finalizers"] = json!([]))?;
+    lab.wait("the namespace is gone", || Ok(cluster.get(namespace)?.status == 404))
+}
 
 /// ServiceAccounts should guarantee kube-root-ca.crt exist in any namespace
 pub fn should_guarantee_kube_root_ca_crt_exist_in_any_namespace(cluster: &Picokube) -> Result<()> {

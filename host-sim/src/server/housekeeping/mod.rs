@@ -4,6 +4,7 @@
 //! order depends on nothing but the order of the writes, so a simulation repeats exactly.
 
 mod claims;
+mod emptying;
 mod furnishing;
 mod garbage;
 
@@ -75,7 +76,8 @@ impl Housekeeping {
             self.claims.insert(namespace.into());
         }
         let ending = |namespace: &Arc<Entry>| namespace.deletion.is_some();
-        if deleted && store.get(resources.namespaces, namespace).is_some_and(ending) {
+        let goes = deleted || entry.deletion.is_some();
+        if goes && store.get(resources.namespaces, namespace).is_some_and(ending) {
             self.terminating.insert(namespace.into());
         }
     }
