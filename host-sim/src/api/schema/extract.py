@@ -2,7 +2,8 @@
 """Writes types.json and docs.json from the Go sources of the Kubernetes API types.
 
     python3 extract.py DIR      # DIR holds k8s.io/api and k8s.io/apimachinery (Debian: golang-k8s-api-dev,
-                                # golang-k8s-apimachinery-dev, both version 0.36.4)
+                                # golang-k8s-apimachinery-dev, both version 0.36.4);
+                                # what is newer than 1.34 is left out again, see NEWER
 
 Kubernetes is licensed under Apache-2.0; what is written here are its field names, markers and field
 descriptions. The output has, by OpenAPI name, each type that is reachable from ROOTS:
@@ -49,6 +50,17 @@ SPECIAL = {
 }
 BASIC = {"string": "string", "bool": "bool", "int": "int64", "int32": "int32", "int64": "int64",
          "float64": "float64", "byte": "byte", "uint8": "byte"}
+# Fields that came after the version of Kubernetes that the server announces, 1.34 (GIT_VERSION in
+# server/endpoints.rs). All others were there already: the types were compared with k8s-openapi's v1_34.
+NEWER = {
+    "corev1.NodeStatus": ["declaredFeatures"],
+    "corev1.PodCertificateProjection": ["userAnnotations"],
+    "corev1.PodSpec": ["schedulingGroup"],
+    "corev1.PodStatus": ["allocatedResources", "nodeAllocatableResourceClaimStatuses", "resources"],
+    "corev1.ResourceHealth": ["message"],
+    "corev1.VolumeMountStatus": ["volumeStatus"],
+    "metav1.ListMeta": ["shardInfo"],
+}
 FIELD = re.compile(r"^\t(?:(\w+)\s+)?(\S+)\s+`([^`]*)`")
 
 
@@ -184,7 +196,7 @@ class Extract:
         for field_name, go_type, tags, comment in self.source.structs[(package, name)]:
             tag = dict(re.findall(r'(\w+):"([^"]*)"', tags))
             json_name, *options = tag.get("json", "").split(",")
-            if json_name == "-" or "json" not in tag:
+            if json_name == "-" or "json" not in tag or json_name in NEWER.get(f"{package}.{name}", []):
                 continue
             number = tag.get("protobuf", "").split(",")
             kind, pointer = self.type_of(go_type)

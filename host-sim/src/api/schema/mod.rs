@@ -383,6 +383,19 @@ mod tests {
     }
 
     #[test]
+    fn no_field_is_newer_than_the_version_that_is_announced() {
+        // 1.35 and 1.36 brought these.
+        for (ty, field) in [
+            ("PodSpec", "schedulingGroup"),
+            ("PodStatus", "resources"),
+            ("NodeStatus", "declaredFeatures"),
+        ] {
+            let found = object_type(&format!("io.k8s.api.core.v1.{ty}")).unwrap();
+            assert!(found.field(field).is_none(), "{ty}.{field}");
+        }
+    }
+
+    #[test]
     fn the_table_knows_merge_keys_and_list_types() {
         let pod_spec = object_type("io.k8s.api.core.v1.PodSpec").unwrap();
         let containers = pod_spec.field("containers").unwrap();
