@@ -2,9 +2,10 @@
 //! asks of a cluster.
 //!
 //! The names are those of Kubernetes' integration tests (`test/integration/deployment` and
-//! `replicaset`) and of its conformance tests (`test/e2e/apps`, `apimachinery`, `auth`, `network`). Each works in a namespace of its
-//! own in a cluster that runs, and does not mind who runs the controllers. Where upstream's test
-//! plays the kubelet, so does ours; where it needs nodes, the simulated ones run the pods.
+//! `replicaset`) and of its conformance tests (`apps`, `apimachinery`, `auth` and `network` in
+//! `test/e2e`). Each works in a namespace of its own in a cluster that runs, and does not mind who
+//! runs the controllers. Where upstream's test plays the kubelet, so does ours; where it needs
+//! nodes, the simulated ones run the pods.
 //!
 //! One thing differs everywhere: upstream's integration tests start the controllers after the
 //! objects are there; here they run all the time.

@@ -1,5 +1,5 @@
-//! Upstream's own tests of the two controllers and of the server, told anew, against the real server and the real
-//! controllers. All tests share two clusters, which differ in a feature gate.
+//! Upstream's own tests of the two controllers and of the server, told anew, against the real
+//! server and the real controllers. All tests share two clusters, which differ in a feature gate.
 
 use anyhow::Result;
 use picokube_tests::lab::Shared;

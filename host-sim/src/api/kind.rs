@@ -186,6 +186,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_kind_is_documented() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/api-server.md");
+        let page = std::fs::read_to_string(file).expect("the page about the server");
+        let (_, kinds) = page.split_once("## Kinds").expect("a section about kinds");
+        let (kinds, _) = kinds.split_once("\n## ").expect("another section");
+        for kind in ALL {
+            let group = if kind.group.is_empty() { "core" } else { kind.group };
+            assert!(kinds.contains(&format!("| {group}/v")), "{group}");
+            let cells = kinds.split(['|', ',', '\n']).map(str::trim);
+            assert!(cells.into_iter().any(|cell| cell == kind.kind), "{}", kind.kind);
+        }
+    }
+
+    #[test]
     fn every_kind_is_found_by_resource_and_by_kind() {
         for kind in ALL {
             assert!(std::ptr::eq(find(kind.group, kind.version, kind.plural).unwrap(), kind));

@@ -42,7 +42,7 @@ pub fn run() -> anyhow::Result<()> {
 
 /// A Kubernetes cluster in one process.
 ///
-/// picokube serves the Kubernetes API and plays the nodes, so that kubectl, Helm and your own
+/// picokube serves the Kubernetes API and plays the nodes, so that kubectl and your own
 /// controllers have a cluster to talk to within a second, without containers or root.
 #[derive(Debug, Parser)]
 #[command(
