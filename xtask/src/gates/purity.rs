@@ -32,9 +32,9 @@ pub(super) fn check(root: &Path) -> Result<String> {
 /// Builds the crates for `target` and says where their libraries are.
 fn build(root: &Path, target: &str) -> Result<Vec<PathBuf>> {
     let mut cargo = embedded_cargo("build");
-    // Not the firmware's profile: with link-time optimisation the objects would hold bitcode.
-    cargo.current_dir(root).args(["--release", "--target", target]);
-    cargo.arg("--target-dir").arg(firmware::target());
+    // Without link-time optimisation, with which the objects would hold bitcode.
+    cargo.current_dir(root).args(["--profile", "firmware", "--target", target]);
+    cargo.args(["--config", "profile.firmware.lto=\"off\""]).arg("--target-dir").arg(firmware::target());
     for package in NO_STD_CRATES {
         cargo.args(["--package", package]);
     }
