@@ -164,7 +164,7 @@ mod modes {
     }
 
     pub(super) fn is_own(metadata: &Metadata) -> bool {
-        metadata.uid() == rustix::process::geteuid().as_raw()
+        metadata.uid() == nix::unistd::geteuid().as_raw()
     }
 
     /// Whoever owns something can open it again at any time, and replace what is in it.
@@ -172,7 +172,7 @@ mod modes {
         if is_own(metadata) {
             return Ok(());
         }
-        let (shown, own) = (path.display(), rustix::process::geteuid().as_raw());
+        let (shown, own) = (path.display(), nix::unistd::geteuid().as_raw());
         bail!(
             "{shown} belongs to user {}, who could read and replace the cluster, and picokube runs \
              as user {own}: give a directory of your own, or make it yours with `chown {own} {shown}`",

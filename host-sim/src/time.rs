@@ -107,6 +107,13 @@ impl Timestamp {
     }
 }
 
+/// `metav1.MicroTime` of a moment of the real clock, to the microsecond.
+pub fn micro_time(moment: std::time::SystemTime) -> String {
+    let since_epoch = moment.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let micros = since_epoch.subsec_micros();
+    Timestamp(since_epoch.as_millis() as i64).write(&format!(".{micros:06}Z"))
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.to_rfc3339())
@@ -163,6 +170,13 @@ mod tests {
         assert_eq!(Timestamp::parse("2025-11-16T00:40:00.123000Z"), Some(moment));
         assert_eq!(Timestamp::parse("2025-11-16T02:40:00.1230+02:00"), Some(moment));
         assert_eq!(Timestamp::parse("2025-11-16T00:40:00Z"), Some(moment.whole_seconds()));
+    }
+
+    #[test]
+    fn the_real_clock_is_told_to_the_microsecond() {
+        let moment =
+            std::time::UNIX_EPOCH + std::time::Duration::from_micros(1_763_253_600_123_456);
+        assert_eq!(micro_time(moment), "2025-11-16T00:40:00.123456Z");
     }
 
     #[test]

@@ -191,7 +191,8 @@ async fn what_is_granted_is_what_is_used() {
     let (_stop, stopping) = watch::channel(false);
     let shared = cluster.shared().clone();
     let access = Access::Open(AcceptedHosts::default());
-    tokio::spawn(serve(listener, None, access, shared, Limits::default(), stopping));
+    let limits = Limits::default();
+    tokio::spawn(serve(listener, None, access, shared, limits, Arc::default(), stopping));
     let endpoint = Endpoint::new(&url, None, &Credentials::default()).expect("an endpoint");
     let settings = Settings { rate: None, ..Settings::DEFAULT };
     let capacity = Capacity::Tiny;

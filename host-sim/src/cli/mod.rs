@@ -5,6 +5,7 @@ mod check;
 mod demo;
 mod firmware;
 mod inside;
+mod limits;
 mod run;
 mod screen;
 mod up;
@@ -16,6 +17,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::controllers::Capacity;
 use crate::http::{AcceptedHosts, DEFAULT_ACCEPT_HOSTS};
+
+use limits::{LimitOptions, LogOptions};
 
 /// Parses the arguments of this process and does what they say.
 pub fn run() -> anyhow::Result<()> {
@@ -95,7 +98,9 @@ const OWN_BUSINESS_OF_FIRMWARE: [&str; 4] =
     picokube up --nodes 50 --data ./cluster  fifty nodes; everything survives a restart\n  \
     picokube up --manual                     nobody but you moves pods (for tests)\n  \
     picokube up --firmware                   controllers on an emulated microcontroller\n  \
-    picokube up --listen 0.0.0.0:6443        for other machines, with TLS and a token\n\n\
+    picokube up --listen 0.0.0.0:6443 --tls-san ci.example.org --write-kubeconfig kubeconfig\n  \
+    \u{20}                                        for other machines, with TLS and a token\n  \
+    picokube up --audit-log-path audit.log   who did what, as kube-apiserver writes it\n\n\
     How simulated pods behave is chosen by image tag or annotation, for example\n  \
     kubectl run broken --image=app:crash-loop\n\
     See docs/simulated-nodes.md.")]
@@ -265,18 +270,24 @@ struct ServeOptions {
     /// Private key for --tls-cert-file in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     tls_private_key_file: Option<PathBuf>,
-    /// Directory for generated certificates and token [default: DATA/pki, or none]
+    /// Directory for generated certificates and token; a certificate that lacks a name of the
+    /// server is renewed [default: DATA/pki, or none]
     #[arg(long, value_name = "DIR")]
     cert_dir: Option<PathBuf>,
     /// File with the token that clients have to show; made at the first start if not given
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Watches at the same time
-    #[arg(long, default_value_t = 10_000, value_name = "N")]
-    max_watches: usize,
+    /// Another name or address by which clients reach the server: certificates that are made name
+    /// it, and kubeconfigs lead to the first of them; may be given several times
+    #[arg(long, value_name = "NAME")]
+    tls_san: Vec<String>,
     /// Changes that are remembered per resource, for watches that are resumed
     #[arg(long, default_value_t = 20_000, value_name = "N")]
     watch_history: usize,
+    #[command(flatten)]
+    limits: LimitOptions,
+    #[command(flatten)]
+    logs: LogOptions,
 }
 
 /// Options of `picokube bench server`.

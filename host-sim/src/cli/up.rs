@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -13,8 +14,9 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::controllers::{self, Credentials, Endpoint, Material};
 use crate::disk::{self, Disk};
+use crate::http::names::ServerNames;
 use crate::http::tls::{self, Certificates};
-use crate::http::{Access, Cluster, Limits, kubeconfig, serve};
+use crate::http::{Access, Cluster, Logs, kubeconfig, serve};
 use crate::private;
 use crate::store::HistoryLimits;
 
@@ -72,10 +74,14 @@ pub(super) async fn server(options: ServeOptions) -> Result<()> {
 /// A cluster with an open socket.
 struct Running {
     cluster: Cluster,
+    /// For clients on this machine.
     url: String,
+    /// For clients elsewhere.
+    outside: String,
     authority_pem: Option<String>,
     token: Option<String>,
     kubeconfig: Option<std::path::PathBuf>,
+    logs: Arc<Logs>,
     stop: watch::Sender<bool>,
     serving: tokio::task::JoinHandle<()>,
 }
@@ -87,6 +93,7 @@ impl Running {
             private::directory(data, &disk::FILES)?;
         }
         let security = Security::of(options)?;
+        let logs = Arc::new(options.logs.open()?);
         let disk = options.data.as_deref().map(Disk::open).transpose()?;
         let limits =
             HistoryLimits { changes: options.watch_history.max(1), ..HistoryLimits::default() };
@@ -94,12 +101,12 @@ impl Running {
         let listener = TcpListener::bind(options.listen)
             .await
             .with_context(|| format!("cannot listen on {}", options.listen))?;
-        let address = listener.local_addr()?;
-        let url = security.url(address);
-        cluster.publish(address.port(), security.authority_pem.as_deref());
+        let bound = listener.local_addr()?;
+        let (url, outside) = (security.url(bound), security.outside_url(bound));
+        cluster.publish(bound.port(), security.authority_pem.as_deref());
         if let Some(path) = &options.write_kubeconfig {
             let text = kubeconfig::kubeconfig(
-                &url,
+                &outside,
                 security.authority_pem.as_deref(),
                 security.token.as_deref(),
             );
@@ -114,18 +121,18 @@ impl Running {
         };
         let (stop, stopping) = watch::channel(false);
         let shared = cluster.shared().clone();
-        let limits = Limits { watches: options.max_watches, ..Limits::default() };
         let serving = tokio::spawn(serve(
             listener,
             security.acceptor.clone(),
             access,
             shared,
-            limits,
+            options.limits.limits(),
+            logs.clone(),
             stopping,
         ));
         let kubeconfig = options.write_kubeconfig.clone();
         let Security { authority_pem, token, .. } = security;
-        Ok(Self { cluster, url, authority_pem, token, kubeconfig, stop, serving })
+        Ok(Self { cluster, url, outside, authority_pem, token, kubeconfig, logs, stop, serving })
     }
 
     /// This server, for a client in this process.
@@ -138,6 +145,9 @@ impl Running {
     /// Says where the server is and what to try.
     fn introduce(&self) {
         println!("listening on {}", self.url);
+        if self.outside != self.url {
+            println!("for others: {}", self.outside);
+        }
         match &self.kubeconfig {
             Some(path) => {
                 let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
@@ -172,6 +182,9 @@ impl Running {
         let _ = self.stop.send(true);
         let _ = tokio::time::timeout(Duration::from_secs(6), self.serving).await;
         self.cluster.stop().await;
+        let logs = self.logs;
+        // The last lines may have to wait for a slow disk.
+        let _ = tokio::task::spawn_blocking(move || logs.finish()).await;
         Ok(())
     }
 }
@@ -197,14 +210,18 @@ struct Security {
     acceptor: Option<TlsAcceptor>,
     authority_pem: Option<String>,
     token: Option<String>,
+    names: ServerNames,
 }
 
 impl Security {
     fn of(options: &ServeOptions) -> Result<Self> {
         let address = options.listen.ip();
-        let given = options.tls_cert_file.is_some() || options.token_file.is_some();
+        let names = ServerNames::of(address, &options.tls_san)?;
+        let given = options.tls_cert_file.is_some()
+            || options.token_file.is_some()
+            || !options.tls_san.is_empty();
         if address.is_loopback() && !options.secure && !given {
-            return Ok(Self { acceptor: None, authority_pem: None, token: None });
+            return Ok(Self { acceptor: None, authority_pem: None, token: None, names });
         }
         let directory = match (&options.cert_dir, &options.data) {
             (Some(directory), _) => Some(directory.clone()),
@@ -216,8 +233,16 @@ impl Security {
             (None, None) => None,
         };
         let certificates = match (&options.tls_cert_file, &options.tls_private_key_file) {
-            (Some(chain), Some(key)) => Certificates::from_files(chain, key)?,
-            _ => certificates(directory.as_deref(), address)?,
+            (Some(chain), Some(key)) => {
+                let certificates = Certificates::from_files(chain, key)?;
+                let missing = certificates.missing(&options.tls_san)?;
+                if !missing.is_empty() {
+                    let missing = missing.join(", ");
+                    bail!("{} is not valid for --tls-san {missing}", chain.display());
+                }
+                certificates
+            }
+            _ => certificates(directory.as_deref(), &names)?,
         };
         let token = match (&options.token_file, &directory) {
             (Some(file), _) => {
@@ -242,6 +267,7 @@ impl Security {
             acceptor: Some(TlsAcceptor::from(certificates.server_config()?)),
             authority_pem: Some(certificates.authority_pem),
             token: Some(token),
+            names,
         })
     }
 
@@ -257,11 +283,21 @@ impl Security {
         }
         format!("{scheme}://{address}")
     }
+
+    /// The address for clients on other machines. Without TLS, there are none.
+    fn outside_url(&self, bound: SocketAddr) -> String {
+        match self.acceptor {
+            Some(_) => format!("https://{}", self.names.authority(bound.port())),
+            None => self.url(bound),
+        }
+    }
 }
 
-fn certificates(directory: Option<&Path>, address: IpAddr) -> Result<Certificates> {
+fn certificates(directory: Option<&Path>, names: &ServerNames) -> Result<Certificates> {
     match directory {
-        Some(directory) => Certificates::in_directory(directory, address),
-        None => Certificates::generate(address),
+        Some(directory) => {
+            Certificates::in_directory(directory, names, |news| println!("note: {news}"))
+        }
+        None => Certificates::generate(names),
     }
 }

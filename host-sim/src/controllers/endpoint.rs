@@ -235,7 +235,8 @@ mod tests {
         assert!(error(&[host, port]).contains("ca.crt"));
         std::fs::write(folder.path().join("ca.crt"), "").unwrap();
         assert!(error(&[host, port]).contains("there is no certificate in"));
-        let made = crate::http::tls::Certificates::generate([127, 0, 0, 1].into()).unwrap();
+        let names = crate::http::names::ServerNames::of([127, 0, 0, 1].into(), &[]).unwrap();
+        let made = crate::http::tls::Certificates::generate(&names).unwrap();
         std::fs::write(folder.path().join("ca.crt"), made.authority_pem).unwrap();
         let variable = |name: &str| {
             let value = if name.ends_with("HOST") { "::1" } else { "6443" };

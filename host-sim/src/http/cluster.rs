@@ -148,11 +148,21 @@ impl SharedServer {
 
     /// Answers a request; the answer may be sent at once.
     pub async fn answer(&self, request: Request) -> Response {
+        self.answer_noting(request, |_| {}).await
+    }
+
+    /// The same, and lets somebody take note of what the request turned out to be.
+    pub(super) async fn answer_noting(
+        &self,
+        request: Request,
+        note: impl FnOnce(&Call),
+    ) -> Response {
         let call = match Call::prepare(&request) {
             Ok(call) => call,
             Err(status) => return status.into(),
         };
         drop(request);
+        note(&call);
         let response = if call.is_read() {
             self.wait_until_fresh(&call).await;
             let now = Timestamp::of_system_clock();

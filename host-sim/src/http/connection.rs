@@ -1,15 +1,16 @@
 //! Connections: accepting them, bounding them, and ending them in good order.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Limited};
+use http::Method;
+use http::request::Parts;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
-use hyper::http::request::Parts;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -19,18 +20,28 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
-use crate::api::status::{MAX_BODY_BYTES, Status};
-use crate::server::request::Request;
+use crate::api::status::Status;
+use crate::server::call::Call;
+use crate::server::request::{Request, User};
 use crate::server::response::{Body, Response};
 
 use super::access::Access;
-use super::body::{ResponseBody, WatchBody};
+use super::audit::AuditIds;
+use super::body::{Content, ListSending, ResponseBody, WatchBody};
 use super::cluster::SharedServer;
+use super::connections::{Busy, Connections, Member};
+use super::inflight::{InFlight, InFlightLimits, Place, RequestKind};
 use super::metrics::Subject;
+use super::record::{Logs, Record};
 use super::stall::StallGuard;
+use super::upload::Upload;
 
-/// How much of a body is read only to be thrown away.
-const MAX_THROWN_AWAY_BYTES: usize = 16 << 20;
+/// Files that are not connections: the listener, the data directory, logs, and clients within this
+/// process, such as the controllers.
+const OTHER_FILES: u64 = 256;
+
+/// What is buffered of a connection's bodies before anybody reads them.
+const WINDOW_BYTES: u32 = 64 << 10;
 
 /// What one client, or all together, may take.
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +52,11 @@ pub struct Limits {
     pub connections: usize,
     /// Bytes of request line and headers.
     pub header_bytes: usize,
-    /// How long a client may take none of what it is being sent.
+    /// Requests and bytes of their bodies at the same time.
+    pub in_flight: InFlightLimits,
+    /// How long a client may take next to nothing of what it is being sent.
     pub stall: Duration,
-    /// How long a client may take to send its headers, and then its body.
+    /// How long a client may take to send its headers, then its body, and to read a list.
     pub patience: Duration,
 }
 
@@ -53,6 +66,7 @@ impl Default for Limits {
             watches: 10_000,
             connections: 20_000,
             header_bytes: 64 << 10,
+            in_flight: InFlightLimits::default(),
             stall: Duration::from_secs(30),
             patience: Duration::from_secs(60),
         }
@@ -65,6 +79,9 @@ struct Shell {
     access: Access,
     limits: Limits,
     watch_places: Arc<Semaphore>,
+    in_flight: Arc<InFlight>,
+    logs: Arc<Logs>,
+    audit_ids: AuditIds,
     stopping: watch::Receiver<bool>,
 }
 
@@ -75,16 +92,20 @@ pub async fn serve(
     access: Access,
     shared: Arc<SharedServer>,
     limits: Limits,
+    logs: Arc<Logs>,
     stopping: watch::Receiver<bool>,
 ) {
     let shell = Arc::new(Shell {
         shared,
         access,
-        watch_places: Arc::new(Semaphore::new(limits.watches)),
+        watch_places: Arc::new(Semaphore::new(limits.watches.min(Semaphore::MAX_PERMITS))),
+        in_flight: InFlight::new(limits.in_flight),
+        logs,
+        audit_ids: AuditIds::new(),
         limits,
         stopping: stopping.clone(),
     });
-    let connections = Arc::new(Semaphore::new(limits.connections));
+    let connections = Connections::new(connections_within(limits.connections));
     let graceful = GracefulShutdown::new();
     let mut stop = stopping;
     loop {
@@ -92,27 +113,36 @@ pub async fn serve(
             accepted = listener.accept() => accepted,
             _ = stop.wait_for(|stop| *stop) => break,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, peer)) = accepted else {
             // Out of file descriptors, most likely: let some connections end first.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        // Over the limit the newcomer is turned away; who is connected is served on.
-        let Ok(place) = connections.clone().try_acquire_owned() else { continue };
+        // Over the limit idle connections make room. If all are at work, the newcomer is turned
+        // away, and who is connected is served on.
+        let Some(member) = connections.admit() else { continue };
         let _ = stream.set_nodelay(true);
         let (shell, tls, watcher) = (shell.clone(), tls.clone(), graceful.watcher());
         tokio::spawn(async move {
+            let member = Arc::new(member);
+            let client = Client { member: member.clone(), address: peer.ip() };
             let stream = StallGuard::new(stream, shell.limits.stall);
-            match tls {
-                None => speak(stream, &shell, watcher).await,
-                Some(tls) => {
-                    let handshake = tokio::time::timeout(shell.limits.patience, tls.accept(stream));
-                    if let Ok(Ok(stream)) = handshake.await {
-                        speak(stream, &shell, watcher).await;
+            let patience = shell.limits.patience;
+            let served = async {
+                match tls {
+                    None => speak(stream, &shell, client, watcher).await,
+                    Some(tls) => {
+                        let handshake = tokio::time::timeout(patience, tls.accept(stream));
+                        if let Ok(Ok(stream)) = handshake.await {
+                            speak(stream, &shell, client, watcher).await;
+                        }
                     }
                 }
+            };
+            tokio::select! {
+                () = served => {}
+                () = member.has_to_leave(patience) => {}
             }
-            drop(place);
         });
     }
     drop(listener);
@@ -120,7 +150,20 @@ pub async fn serve(
     let _ = tokio::time::timeout(Duration::from_secs(5), graceful.shutdown()).await;
 }
 
-async fn speak<S>(stream: S, shell: &Arc<Shell>, watcher: Watcher)
+/// Who is at the other end of a connection.
+#[derive(Clone)]
+struct Client {
+    member: Arc<Member>,
+    address: IpAddr,
+}
+
+/// So many connections that there are files for them.
+fn connections_within(limit: usize) -> usize {
+    let Ok((files, _)) = rlimit::Resource::NOFILE.get() else { return limit };
+    limit.min(usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX))
+}
+
+async fn speak<S>(stream: S, shell: &Arc<Shell>, client: Client, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -135,119 +178,222 @@ where
         .http2()
         .timer(TokioTimer::new())
         .max_header_list_size(shell.limits.header_bytes as u32)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .max_send_buf_size(WINDOW_BYTES as usize)
         .max_concurrent_streams(250);
-    let service = service_fn(|request| answer(shell.clone(), request));
+    let service = service_fn(|request| answer(shell.clone(), client.clone(), request));
     let connection = builder.serve_connection(TokioIo::new(stream), service);
-    shell.shared.metrics.connections.fetch_add(1, Ordering::Relaxed);
+    let _open = Open::new(shell.shared.clone());
     // A broken connection concerns its client only.
     let _ = watcher.watch(connection.into_owned()).await;
-    shell.shared.metrics.connections.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// Counts a connection for as long as it is open, however it ends.
+struct Open(Arc<SharedServer>);
+
+impl Open {
+    fn new(shared: Arc<SharedServer>) -> Self {
+        shared.metrics.connections.fetch_add(1, Ordering::Relaxed);
+        Self(shared)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.metrics.connections.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 async fn answer(
     shell: Arc<Shell>,
+    client: Client,
     request: hyper::Request<Incoming>,
 ) -> Result<hyper::Response<ResponseBody>, Infallible> {
-    let head = request.method() == hyper::Method::HEAD;
+    let mut busy = client.member.begin();
     let subject = Subject::of(request.method(), request.uri());
-    let response = answer_fully(&shell, request).await;
+    let audit_id = shell.audit_ids.id(request.headers());
+    let mut record = Record::begin(&shell.logs, &request, subject, client.address, &audit_id);
+    let (head, body) = request.into_parts();
+    let mut upload = Some(Upload::new(&head.headers, body, shell.limits.patience));
+    let outcome = match identify(&shell, &head, &mut record) {
+        Ok(user) => {
+            if is_read(&head.method) {
+                // A body says nothing about what is to be read.
+                busy = throw_away(upload.take(), &client.member, busy).await;
+            }
+            let mut outcome = answer_to(&shell, user, &head, subject, upload, &mut record).await;
+            busy = throw_away(outcome.unread.take(), &client.member, busy).await;
+            outcome
+        }
+        Err(refusal) => Outcome::of(refusal),
+    };
+    let to_head = head.method == Method::HEAD;
+    let (mut response, content) = content(&shell, outcome, to_head, &mut record);
     shell.shared.metrics.answered(subject, response.status);
-    Ok(to_http(&shell, response, head))
+    response.headers.push(("audit-id", audit_id));
+    Ok(to_http(&response, ResponseBody::new(content, record, busy)))
 }
 
-async fn answer_fully(shell: &Shell, request: hyper::Request<Incoming>) -> Response {
-    let (head, body) = request.into_parts();
-    let user = match shell.access.user(&head) {
-        Ok(user) => user,
-        Err(status) => return status.into(),
-    };
-    let is_get = matches!(head.method, hyper::Method::GET | hyper::Method::HEAD);
-    if is_get && head.uri.path() == "/metrics" {
-        let mut text = shell.shared.metrics.render(&shell.shared.read());
-        text.push_str(&shell.shared.more_metrics().await);
-        return Response::text(200, text);
+/// Reads what nobody wants. That is no work which others should make way for.
+async fn throw_away(unread: Option<Upload>, member: &Member, busy: Busy) -> Busy {
+    match unread.filter(|unread| !unread.is_empty()) {
+        None => busy,
+        Some(unread) => {
+            drop(busy);
+            unread.throw_away().await;
+            member.begin()
+        }
     }
-    // Of those who do not say who they are nothing is kept in memory.
-    let body = match user.is_anonymous() {
-        true => Bytes::new(),
-        false => match read_body(shell, &head, body).await {
-            Ok(body) => body,
-            Err(status) => return status.into(),
-        },
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// What a request is answered with.
+struct Outcome {
+    response: Response,
+    /// The place of the request, which an answer in pieces needs for longer.
+    place: Option<Place>,
+    /// A body that the client may be sending still.
+    unread: Option<Upload>,
+}
+
+impl Outcome {
+    fn of(response: impl Into<Response>) -> Self {
+        Self { response: response.into(), place: None, unread: None }
+    }
+}
+
+/// Who asks; a refusal if that one may not.
+fn identify(shell: &Shell, head: &Parts, record: &mut Option<Box<Record>>) -> Result<User, Status> {
+    let user = shell.access.user(head)?;
+    if let Some(record) = record {
+        record.user = Some(user.clone());
+    }
+    Ok(user)
+}
+
+async fn answer_to(
+    shell: &Shell,
+    user: User,
+    head: &Parts,
+    subject: Subject,
+    upload: Option<Upload>,
+    record: &mut Option<Box<Record>>,
+) -> Outcome {
+    let Some(upload) = upload else {
+        let place = match is_counted(head, subject) {
+            true => shell.in_flight.enter(RequestKind::ReadOnly).map(Some),
+            false => Ok(None),
+        };
+        return match place {
+            Ok(place) => look_up(shell, user, head, place, record).await,
+            Err(full) => Outcome::of(Status::from(full)),
+        };
     };
+    let place = match shell.in_flight.enter_with_body(RequestKind::Mutating) {
+        Ok(place) => place,
+        Err(full) => return Outcome { unread: Some(upload), ..Outcome::of(Status::from(full)) },
+    };
+    match upload.read(place).await {
+        Ok((body, place)) => {
+            let request = Request { body, ..request_of(head, user) };
+            Outcome { place: Some(place), ..Outcome::of(ask(shell, request, record).await) }
+        }
+        Err(refused) => Outcome { unread: refused.rest, ..Outcome::of(refused.status) },
+    }
+}
+
+/// Whether a request takes a place: Kubernetes' long-running ones do not, nor do probes, which say
+/// nothing if they are turned away.
+fn is_counted(head: &Parts, subject: Subject) -> bool {
+    let is_long = subject.verb == "watch" || subject.subresource == "log";
+    !is_long && !matches!(head.uri.path(), "/healthz" | "/livez" | "/readyz")
+}
+
+async fn look_up(
+    shell: &Shell,
+    user: User,
+    head: &Parts,
+    place: Option<Place>,
+    record: &mut Option<Box<Record>>,
+) -> Outcome {
+    if head.uri.path() == "/metrics" {
+        let mut text = shell.shared.metrics.render(&shell.shared.read());
+        text.push_str(&shell.in_flight.render());
+        text.push_str(&shell.logs.render());
+        text.push_str(&shell.shared.more_metrics().await);
+        return Outcome::of(Response::text(200, text));
+    }
+    Outcome { place, ..Outcome::of(ask(shell, request_of(head, user), record).await) }
+}
+
+async fn ask(shell: &Shell, request: Request, record: &mut Option<Box<Record>>) -> Response {
+    let note = |call: &Call| {
+        if let Some(record) = record {
+            record.note_call(call);
+        }
+    };
+    shell.shared.answer_noting(request, note).await
+}
+
+/// A request without its body.
+fn request_of(head: &Parts, user: User) -> Request {
     let header = |name: HeaderName| {
-        head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        let value = head.headers.get(name).and_then(|value| value.to_str().ok());
+        value.unwrap_or_default().to_owned()
     };
-    let request = Request {
+    Request {
+        method: head.method.clone(),
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
-        accept: all_values(&head, header::ACCEPT),
-        content_type: header(header::CONTENT_TYPE).to_owned(),
-        user_agent: header(header::USER_AGENT).to_owned(),
-        if_none_match: header(header::IF_NONE_MATCH).to_owned(),
-        method: head.method,
+        accept: all_values(head, header::ACCEPT),
+        content_type: header(header::CONTENT_TYPE),
+        user_agent: header(header::USER_AGENT),
+        if_none_match: header(header::IF_NONE_MATCH),
         user,
-        body,
-    };
-    shell.shared.answer(request).await
-}
-
-async fn read_body(shell: &Shell, head: &Parts, mut body: Incoming) -> Result<Bytes, Status> {
-    let waits_for_leave = head.headers.contains_key(header::EXPECT);
-    let declared = head.headers.get(header::CONTENT_LENGTH);
-    let declared = declared.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    let patience = shell.limits.patience;
-    if let Some(length) = declared.filter(|length| *length > MAX_BODY_BYTES as u64) {
-        if !waits_for_leave && length <= MAX_THROWN_AWAY_BYTES as u64 {
-            // However that ends, the answer is the same.
-            let _ = tokio::time::timeout(patience, throw_away(&mut body)).await;
-        }
-        return Err(Status::request_entity_too_large());
-    }
-    let all = async {
-        let collected = Limited::new(&mut body, MAX_BODY_BYTES).collect().await;
-        if collected.is_err() {
-            throw_away(&mut body).await;
-        }
-        collected
-    };
-    match tokio::time::timeout(patience, all).await {
-        Err(_) => Err(Status::timeout("request did not complete within the allotted timeout")),
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(Status::request_entity_too_large())
-        }
-        Ok(Err(error)) => {
-            Err(Status::bad_request(format!("the body of the request cannot be read: {error}")))
-        }
+        body: Bytes::new(),
     }
 }
 
-/// Reads the rest of a body that is too large, within limits: a client that is cut off while it
-/// sends sees a broken connection instead of the answer.
-async fn throw_away(body: &mut Incoming) {
-    let mut left = MAX_THROWN_AWAY_BYTES;
-    while let Some(Ok(frame)) = body.frame().await {
-        let size = frame.data_ref().map_or(0, Bytes::len);
-        let Some(less) = left.checked_sub(size) else { return };
-        left = less;
+/// What is sent for a response. A place is kept while a list is being sent; what else is sent is
+/// shared with the store or small.
+fn content(
+    shell: &Shell,
+    outcome: Outcome,
+    to_head: bool,
+    record: &mut Option<Box<Record>>,
+) -> (Response, Content) {
+    let Outcome { mut response, place, .. } = outcome;
+    let mut watch_place = None;
+    if matches!(response.body, Body::Watch(_)) && !to_head {
+        watch_place = shell.watch_places.clone().try_acquire_owned().ok();
+        if watch_place.is_none() {
+            let message = "too many watches at the same time, please try again later";
+            response = Status::too_many_requests(message, 1).into();
+        }
     }
-}
-
-fn to_http(shell: &Shell, response: Response, head: bool) -> hyper::Response<ResponseBody> {
-    let body = match response.body {
-        Body::Whole(bytes) => ResponseBody::Whole(Some(bytes)),
-        Body::List(list) => ResponseBody::List(list),
-        Body::Watch(_) if head => ResponseBody::Whole(None),
-        Body::Watch(watch) => {
-            let Ok(place) = shell.watch_places.clone().try_acquire_owned() else {
-                let message = "too many watches at the same time, please try again later";
-                return to_http(shell, Status::too_many_requests(message, 1).into(), head);
-            };
+    if let Some(record) = record {
+        record.note_response(&response);
+    }
+    let body = std::mem::replace(&mut response.body, Body::Whole(Bytes::new()));
+    let content = match (body, watch_place) {
+        (Body::Whole(bytes), _) => Content::Whole(Some(bytes)),
+        (Body::List(list), _) => {
+            Content::List(ListSending::new(list, place, shell.limits.patience))
+        }
+        (Body::Watch(watch), Some(place)) => {
             let (shared, stopping) = (shell.shared.clone(), shell.stopping.clone());
-            ResponseBody::Watch(Box::new(WatchBody::new(*watch, shared, stopping, place)))
+            Content::Watch(Box::new(WatchBody::new(*watch, shared, stopping, place)))
         }
+        (Body::Watch(_), None) => Content::Whole(None),
     };
+    (response, content)
+}
+
+fn to_http(response: &Response, body: ResponseBody) -> hyper::Response<ResponseBody> {
     let mut http = hyper::Response::new(body);
     *http.status_mut() = hyper::StatusCode::from_u16(response.status)
         .unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
@@ -256,9 +402,9 @@ fn to_http(shell: &Shell, response: Response, head: bool) -> hyper::Response<Res
         headers.insert(header::CONTENT_TYPE, content_type);
     }
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    for (name, value) in response.headers {
+    for (name, value) in &response.headers {
         // A warning may quote what a client sent; what no header can carry is left out.
-        if let Ok(value) = HeaderValue::from_str(&value) {
+        if let Ok(value) = HeaderValue::from_str(value) {
             headers.append(HeaderName::from_static(name), value);
         }
     }

@@ -4,17 +4,27 @@
 //! share it. Nothing that a client can be slow at happens under the lock.
 
 mod access;
+mod audit;
 mod body;
 mod cluster;
 mod connection;
+mod connections;
 mod hosts;
+mod inflight;
 pub mod kubeconfig;
+mod log;
 mod metrics;
+pub mod names;
+mod record;
 mod stall;
 pub mod tls;
+mod upload;
 
 pub use access::Access;
 pub use cluster::{Cluster, MetricsSource, SharedServer};
 pub use connection::{Limits, serve};
 pub use hosts::{AcceptedHosts, DEFAULT_ACCEPT_HOSTS};
+pub use inflight::InFlightLimits;
+pub use log::LogTarget;
 pub use metrics::Subject;
+pub use record::Logs;

@@ -1,4 +1,4 @@
-//! Cuts off clients that stop reading.
+//! Cuts off clients that stop reading, or that read next to nothing.
 
 use std::future::Future;
 use std::io;
@@ -9,7 +9,10 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A stream whose writes fail once the other side has taken nothing for a while.
+/// What a client has to take at least while something waits for it, per patience.
+const LEAST_BYTES: usize = 64 << 10;
+
+/// A stream whose writes fail once the other side has taken next to nothing for a while.
 ///
 /// Only a write that waits counts; a watch on which nothing happens may be idle for ever.
 #[derive(Debug)]
@@ -17,21 +20,38 @@ pub(super) struct StallGuard<S> {
     stream: S,
     patience: Duration,
     deadline: Option<Pin<Box<Sleep>>>,
+    /// Bytes taken since the deadline was set.
+    taken: usize,
 }
 
 impl<S> StallGuard<S> {
     pub(super) fn new(stream: S, patience: Duration) -> Self {
-        Self { stream, patience, deadline: None }
+        Self { stream, patience, deadline: None, taken: 0 }
     }
 
-    fn judge<T>(
+    /// Notes what became of a write.
+    fn judge(
         &mut self,
-        written: Poll<io::Result<T>>,
+        written: Poll<io::Result<usize>>,
         context: &mut Context<'_>,
-    ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.deadline = None;
-            return written;
+    ) -> Poll<io::Result<usize>> {
+        match written {
+            Poll::Ready(Ok(bytes)) => {
+                self.taken = self.taken.saturating_add(bytes);
+                if self.taken >= LEAST_BYTES {
+                    self.deadline = None;
+                }
+                written
+            }
+            Poll::Ready(Err(_)) => written,
+            Poll::Pending => self.wait(context),
+        }
+    }
+
+    /// Waits for the other side, within its patience.
+    fn wait<T>(&mut self, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if self.deadline.is_none() {
+            self.taken = 0;
         }
         let patience = self.patience;
         let deadline =
@@ -78,7 +98,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        self.judge(flushed, context)
+        if flushed.is_pending() {
+            return self.wait(context);
+        }
+        // Nothing waits for the client any more.
+        self.deadline = None;
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -99,19 +124,33 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_slow_reader_that_goes_on_is_not() {
-        let (near, mut far) = tokio::io::duplex(16);
+    /// Writes to a client that reads so many bytes every twenty seconds.
+    async fn write_to_reader_of(bytes: usize) -> io::Result<()> {
+        let (near, mut far) = tokio::io::duplex(bytes);
         let mut guarded = StallGuard::new(near, Duration::from_secs(30));
         let reader = tokio::spawn(async move {
-            let mut buffer = [0; 16];
-            let mut total = 0;
-            while total < 160 {
+            let mut buffer = vec![0; bytes];
+            loop {
                 tokio::time::sleep(Duration::from_secs(20)).await;
-                total += far.read(&mut buffer).await.expect("open");
+                if far.read(&mut buffer).await.is_ok_and(|length| length == 0) {
+                    return;
+                }
             }
         });
-        guarded.write_all(&[0; 160]).await.expect("the reader is slow, not gone");
+        let written = guarded.write_all(&vec![0; 10 * bytes]).await;
+        drop(guarded);
         reader.await.expect("no panic");
+        written
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_reader_that_goes_on_is_not() {
+        write_to_reader_of(LEAST_BYTES).await.expect("the reader is slow, not gone");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_drips_is() {
+        let error = write_to_reader_of(16).await.expect_err("it would take for ever");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 }

@@ -1,20 +1,23 @@
 //! Certificates: given by files, or made at the first start.
 
 use std::fs;
-use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use rustls::ServerConfig;
+use rustls::client::verify_server_name;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::ParsedCertificate;
+
+use super::names::{ServerNames, server_name};
 
 use crate::private;
 
 /// What a directory of generated certificates has in it.
-pub const FILES: [&str; 4] = ["ca.crt", "server.crt", "server.key", "token"];
+pub const FILES: [&str; 5] = ["ca.crt", "ca.key", "server.crt", "server.key", "token"];
 
 /// A server certificate and whoever vouches for it.
 #[derive(Debug)]
@@ -33,54 +36,80 @@ impl Certificates {
         Ok(Self { authority_pem: chain_pem.clone(), chain_pem, key_pem })
     }
 
-    /// Takes the certificates in `directory`, or makes an authority and a server certificate for
-    /// `address` there. The keys are readable for the owner only.
-    pub fn in_directory(directory: &Path, address: IpAddr) -> Result<Self> {
+    /// Takes the certificates in `directory`, or makes there what is missing: an authority, and a
+    /// server certificate for `names`. One that lacks a name is renewed by the same authority, so
+    /// that clients trust it as before; `news` tells of it. The keys are readable for the owner only.
+    pub fn in_directory(
+        directory: &Path,
+        names: &ServerNames,
+        mut news: impl FnMut(&str),
+    ) -> Result<Self> {
         let file = |name: &str| directory.join(name);
-        let [authority, chain, key, _] = FILES.map(file);
+        let [authority, authority_key, chain, key, _] = FILES.map(file);
         if !(authority.exists() && chain.exists() && key.exists()) {
-            let made = Self::generate(address)?;
+            let (issuer, made) = Authority::new()?.and_certificates(names)?;
             private::create_directory(directory)?;
-            private::write(&key, &made.key_pem)?;
-            private::write(&chain, &made.chain_pem)?;
-            private::write(&authority, &made.authority_pem)?;
-            return Ok(made);
+            return made.write_to(directory, &issuer);
         }
-        Ok(Self {
+        let found = Self {
             authority_pem: private::read(&authority)?,
             chain_pem: private::read(&chain)?,
             key_pem: private::read(&key)?,
-        })
+        };
+        let missing = found.missing(names.all())?;
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        let missing = missing.join(", ");
+        if !authority_key.exists() {
+            let (issuer, made) = Authority::new()?.and_certificates(names)?;
+            news(&format!(
+                "the certificate in {} does not name {missing}, and the key of its authority was \
+                 not kept: both were made anew, and clients need the new kubeconfig or ca.crt",
+                directory.display()
+            ));
+            return made.write_to(directory, &issuer);
+        }
+        let issuer = Authority::from_pem(&private::read(&authority_key)?, found.authority_pem)
+            .with_context(|| format!("{} is no private key", authority_key.display()))?;
+        let server_key = KeyPair::from_pem(&found.key_pem)
+            .with_context(|| format!("{} is no private key", key.display()))?;
+        let renewed = issuer.certificates(names, &server_key)?;
+        private::write(&chain, &renewed.chain_pem)?;
+        news(&format!(
+            "the certificate in {} did not name {missing} and was renewed; clients that trust its \
+             authority notice nothing",
+            directory.display()
+        ));
+        Ok(renewed)
     }
 
-    /// Makes an authority and a server certificate for `address` and for loopback.
-    pub fn generate(address: IpAddr) -> Result<Self> {
-        let authority_key = KeyPair::generate()?;
-        let mut authority = CertificateParams::new(Vec::<String>::new())?;
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        authority.distinguished_name.push(DnType::CommonName, "picokube-ca");
-        let authority_certificate = authority.self_signed(&authority_key)?;
-        let issuer = Issuer::new(authority, authority_key);
+    /// Makes an authority and a server certificate for `names`.
+    pub fn generate(names: &ServerNames) -> Result<Self> {
+        Ok(Authority::new()?.and_certificates(names)?.1)
+    }
 
-        let mut names: Vec<String> =
-            ["localhost", "kubernetes", "kubernetes.default.svc", "127.0.0.1", "::1"]
-                .map(str::to_owned)
-                .to_vec();
-        if !address.is_unspecified() {
-            names.push(address.to_string());
+    /// Those names that the server certificate is not valid for.
+    pub fn missing(&self, names: &[String]) -> Result<Vec<String>> {
+        let certificate = CertificateDer::from_pem_slice(self.chain_pem.as_bytes())
+            .context("the certificate is not PEM")?;
+        let certificate =
+            ParsedCertificate::try_from(&certificate).context("the certificate cannot be read")?;
+        let mut missing = Vec::new();
+        for name in names {
+            if verify_server_name(&certificate, &server_name(name)?).is_err() {
+                missing.push(name.clone());
+            }
         }
-        names.sort();
-        names.dedup();
-        let server_key = KeyPair::generate()?;
-        let mut server = CertificateParams::new(names)?;
-        server.distinguished_name.push(DnType::CommonName, "picokube");
-        let server_certificate = server.signed_by(&server_key, &issuer)?;
-        Ok(Self {
-            authority_pem: authority_certificate.pem(),
-            chain_pem: server_certificate.pem(),
-            key_pem: server_key.serialize_pem(),
-        })
+        Ok(missing)
+    }
+
+    fn write_to(self, directory: &Path, authority: &Authority) -> Result<Self> {
+        private::write(&directory.join("ca.key"), &authority.key_pem())?;
+        private::write(&directory.join("ca.crt"), &self.authority_pem)?;
+        private::write(&directory.join("server.key"), &self.key_pem)?;
+        private::write(&directory.join("server.crt"), &self.chain_pem)?;
+        Ok(self)
     }
 
     /// What rustls needs to serve with them, speaking HTTP/2 and HTTP/1.1.
@@ -98,6 +127,55 @@ impl Certificates {
             .context("the certificate and the private key do not belong together")?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))
+    }
+}
+
+/// Whoever vouches for servers.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+impl Authority {
+    fn new() -> Result<Self> {
+        let key = KeyPair::generate()?;
+        let parameters = Self::parameters()?;
+        let pem = parameters.self_signed(&key)?.pem();
+        Ok(Self { issuer: Issuer::new(parameters, key), pem })
+    }
+
+    /// One that was made here before.
+    fn from_pem(key_pem: &str, pem: String) -> Result<Self> {
+        let key = KeyPair::from_pem(key_pem)?;
+        Ok(Self { issuer: Issuer::new(Self::parameters()?, key), pem })
+    }
+
+    fn parameters() -> Result<CertificateParams> {
+        let mut parameters = CertificateParams::new(Vec::<String>::new())?;
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        parameters.distinguished_name.push(DnType::CommonName, "picokube-ca");
+        Ok(parameters)
+    }
+
+    fn and_certificates(self, names: &ServerNames) -> Result<(Self, Certificates)> {
+        let certificates = self.certificates(names, &KeyPair::generate()?)?;
+        Ok((self, certificates))
+    }
+
+    fn certificates(&self, names: &ServerNames, key: &KeyPair) -> Result<Certificates> {
+        let mut server = CertificateParams::new(names.all())?;
+        server.distinguished_name.push(DnType::CommonName, "picokube");
+        let certificate = server.signed_by(key, &self.issuer)?;
+        Ok(Certificates {
+            authority_pem: self.pem.clone(),
+            chain_pem: certificate.pem(),
+            key_pem: key.serialize_pem(),
+        })
+    }
+
+    fn key_pem(&self) -> String {
+        self.issuer.key().serialize_pem()
     }
 }
 
@@ -137,11 +215,47 @@ fn read(path: &Path) -> Result<String> {
 mod tests {
     use super::*;
 
+    fn names(given: &[&str]) -> ServerNames {
+        let given: Vec<String> = given.iter().map(|&name| name.to_owned()).collect();
+        ServerNames::of([192, 0, 2, 7].into(), &given).unwrap()
+    }
+
     #[test]
-    fn generated_certificates_can_serve() {
-        let certificates = Certificates::generate("192.0.2.7".parse().unwrap()).unwrap();
+    fn generated_certificates_can_serve_and_have_every_name() {
+        let names = names(&["*.example.test", "ci.test", "2001:db8::7"]);
+        let certificates = Certificates::generate(&names).unwrap();
         certificates.server_config().unwrap();
         assert_ne!(certificates.authority_pem, certificates.chain_pem);
+        assert_eq!(certificates.missing(names.all()).unwrap(), Vec::<String>::new());
+        let others = ["other.test".to_owned(), "192.0.2.8".to_owned()];
+        assert_eq!(certificates.missing(&others).unwrap(), others);
+    }
+
+    #[test]
+    fn a_certificate_that_lacks_a_name_is_renewed_by_its_authority() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut news = Vec::new();
+        let mut start = |given: &[&str]| {
+            let tell = |text: &str| news.push(text.to_owned());
+            let made = Certificates::in_directory(directory.path(), &names(given), tell).unwrap();
+            made.server_config().unwrap();
+            made
+        };
+        let first = start(&[]);
+        let same = start(&[]);
+        assert_eq!(first.chain_pem, same.chain_pem);
+        let renewed = start(&["ci.test"]);
+        assert_ne!(first.chain_pem, renewed.chain_pem);
+        assert_eq!(first.authority_pem, renewed.authority_pem);
+        assert_eq!(start(&["ci.test"]).chain_pem, renewed.chain_pem);
+        assert_eq!(start(&[]).chain_pem, renewed.chain_pem, "names too many are no harm");
+
+        // As made by a version that did not keep the authority's key.
+        std::fs::remove_file(directory.path().join("ca.key")).unwrap();
+        assert_ne!(start(&["other.test"]).authority_pem, first.authority_pem);
+        assert_eq!(news.len(), 2);
+        assert!(news[0].contains("ci.test") && news[0].contains("notice nothing"), "{}", news[0]);
+        assert!(news[1].contains("kubeconfig"), "{}", news[1]);
     }
 
     #[test]

@@ -128,6 +128,11 @@ impl ListBody {
         Self { head: Some(head), items: items.into_iter(), renderer, first: true, done: false }
     }
 
+    /// Whether the document is complete.
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
     /// The next piece of the document.
     pub fn next_chunk(&mut self) -> Option<Bytes> {
         if self.done {

@@ -2,10 +2,12 @@
 
 mod commands;
 mod concurrency;
+mod crowding;
 mod durability;
 mod files;
 mod hosts;
 mod limits;
+mod logs;
 mod patches;
 mod security;
 mod support;

@@ -88,10 +88,107 @@ fn certificates_and_token_are_made_once() {
     let pki = directory.path().join("pki");
     let path = pki.to_str().expect("UTF-8");
     let read = |name: &str| std::fs::read_to_string(pki.join(name)).expect("made");
+    let files = ["ca.crt", "ca.key", "server.crt", "server.key", "token"];
     drop(Server::start(&["--secure", "--cert-dir", path]));
-    let first = ["ca.crt", "server.crt", "server.key", "token"].map(read);
+    let first = files.map(read);
     drop(Server::start(&["--secure", "--cert-dir", path]));
-    assert_eq!(["ca.crt", "server.crt", "server.key", "token"].map(read), first);
+    assert_eq!(files.map(read), first);
+    #[cfg(unix)]
+    for file in files {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(pki.join(file)).expect("there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "others could read {file}");
+    }
+}
+
+/// A client that trusts what the kubeconfig says, and asks for the names of a server.
+fn ask_as(config: &Value, address: &str, name: &str) -> Result<u16, String> {
+    let authority = &config["clusters"][0]["cluster"]["certificate-authority-data"];
+    let token = config["users"][0]["user"]["token"].as_str().expect("a token");
+    let tls = client_config(authority.as_str().expect("a certificate"));
+    let name = ServerName::try_from(name.to_owned()).expect("a name");
+    let connection = ClientConnection::new(tls, name).expect("a configuration");
+    let stream = TcpStream::connect(address).expect("connects");
+    let mut stream = BufReader::new(StreamOwned::new(connection, stream));
+    let request = format!(
+        "GET /api/v1/namespaces HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\r\n"
+    );
+    stream.get_mut().write_all(request.as_bytes()).map_err(|error| error.to_string())?;
+    let answer = read_response(&mut stream).map_err(|error| error.to_string())?;
+    Ok(answer.0)
+}
+
+#[test]
+fn a_server_for_others_has_the_names_they_use() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("kubeconfig");
+    let (kubeconfig, pki) = (file.to_str().expect("UTF-8"), directory.path().join("pki"));
+    let pki = pki.to_str().expect("UTF-8");
+    let read = || -> Value {
+        serde_json::from_str(&std::fs::read_to_string(&file).expect("written")).expect("JSON")
+    };
+    let options = ["--cert-dir", pki, "--write-kubeconfig", kubeconfig];
+
+    // At an address of its own: that is where the kubeconfig leads.
+    let server = Server::start_at("127.0.0.2:0", &[&["--secure"], &options[..]].concat());
+    let first = read();
+    assert_eq!(first["clusters"][0]["cluster"]["server"], format!("https://{}", server.address));
+    assert_eq!(ask_as(&first, &server.address, "127.0.0.2"), Ok(200));
+    let refusal = ask_as(&first, &server.address, "picokube.test").expect_err("a strange name");
+    assert!(refusal.contains("not valid for name"), "{refusal}");
+    drop(server);
+
+    // At every address, with names: the certificate is renewed by the authority that is trusted.
+    let names = ["--tls-san", "picokube.test", "--tls-san", "127.0.0.3"];
+    let server = Server::start_at("0.0.0.0:0", &[&names, &options[..]].concat());
+    let port = server.address.rsplit(':').next().expect("a port");
+    let second = read();
+    let leads_to = &second["clusters"][0]["cluster"]["server"];
+    assert_eq!(*leads_to, format!("https://picokube.test:{port}"));
+    for (address, name) in [
+        ("127.0.0.1", "127.0.0.1"),
+        ("127.0.0.2", "picokube.test"),
+        ("127.0.0.3", "127.0.0.3"),
+        ("127.0.0.1", "localhost"),
+    ] {
+        let address = format!("{address}:{port}");
+        assert_eq!(ask_as(&first, &address, name), Ok(200), "{name} with the first kubeconfig");
+    }
+    drop(server);
+
+    // Without names: the kubeconfig leads to where others find this machine.
+    let server = Server::start_at("0.0.0.0:0", &options);
+    let third = read();
+    let leads_to = third["clusters"][0]["cluster"]["server"].as_str().expect("a URL");
+    let host = leads_to.trim_start_matches("https://").rsplit_once(':').expect("a port").0;
+    assert_eq!(ask_as(&third, &server.address, host), Ok(200), "{leads_to}");
+}
+
+#[test]
+fn names_that_are_none_are_explained() {
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_picokube")).args(arguments).output();
+        let output = output.expect("it runs");
+        assert!(!output.status.success(), "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let error = run(&["server", "--tls-san", "http://x", "--write-kubeconfig", "/dev/null"]);
+    assert!(error.contains("--tls-san http://x"), "{error}");
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = |name: &str| directory.path().join(name).to_str().expect("UTF-8").to_owned();
+    drop(Server::start(&["--secure", "--cert-dir", &file("")]));
+    let error = run(&[
+        "server",
+        "--tls-cert-file",
+        &file("server.crt"),
+        "--tls-private-key-file",
+        &file("server.key"),
+        "--tls-san",
+        "other.test",
+        "--write-kubeconfig",
+        &file("kubeconfig"),
+    ]);
+    assert!(error.contains("server.crt is not valid for --tls-san other.test"), "{error}");
 }
 
 fn client_config(authority_base64: &str) -> Arc<ClientConfig> {

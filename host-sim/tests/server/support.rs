@@ -17,8 +17,13 @@ pub(crate) struct Server {
 impl Server {
     /// Starts `picokube server` with further arguments and waits until it listens.
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_at("127.0.0.1:0", arguments)
+    }
+
+    /// The same, at an address.
+    pub(crate) fn start_at(listen: &str, arguments: &[&str]) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_picokube"))
-            .args(["server", "--listen", "127.0.0.1:0"])
+            .args(["server", "--listen", listen])
             .args(arguments)
             .stdout(Stdio::piped())
             .spawn()
@@ -45,6 +50,13 @@ impl Server {
 
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Presses Ctrl-C and waits for an end in good order.
+    pub(crate) fn interrupt(mut self) {
+        let sent = Command::new("kill").args(["-INT", &self.id().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+        assert!(self.process.wait().expect("it ends").success());
     }
 
     /// Ends the process the hard way (SIGKILL).

@@ -124,6 +124,27 @@ fn wrong_ways_in() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn kubectl_trusts_a_server_by_each_of_its_names() -> Result<()> {
+    let directory = TempDir::new()?;
+    let path = directory.path();
+    let mut command = Command::new(binary()?);
+    command.args(["server", "--listen", "0.0.0.0:0", "--cert-dir"]).arg(path);
+    command.args(["--tls-san", "127.0.0.3", "--tls-san", "picokube.test"]);
+    command.arg("--write-kubeconfig").arg(path.join("kubeconfig"));
+    let server = Following::start(command)?;
+    let line = server.line_with(&["for others: https://127.0.0.3:"])?;
+    let (_, port) = line.rsplit_once(':').context("no port")?;
+    // The kubeconfig leads to the first name; the others are as good.
+    kubectl(path, &["get", "namespaces"])?;
+    let elsewhere = format!("--server=https://127.0.0.2:{port}");
+    kubectl(path, &["get", "namespaces", &elsewhere, "--tls-server-name=picokube.test"])?;
+    let refused = kubectl(path, &["get", "namespaces", &elsewhere, "--request-timeout=60s"]);
+    let refused = refused.err().context("an address that is not named was trusted")?;
+    ensure!(refused.to_string().contains("127.0.0.2"), "{refused}");
+    Ok(())
+}
+
 /// An authority, and certificates that it has signed.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,

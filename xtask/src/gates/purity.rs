@@ -34,7 +34,10 @@ fn build(root: &Path, target: &str) -> Result<Vec<PathBuf>> {
     let mut cargo = embedded_cargo("build");
     // Without link-time optimisation, with which the objects would hold bitcode.
     cargo.current_dir(root).args(["--profile", "firmware", "--target", target]);
-    cargo.args(["--config", "profile.firmware.lto=\"off\""]).arg("--target-dir").arg(firmware::target());
+    cargo
+        .args(["--config", "profile.firmware.lto=\"off\""])
+        .arg("--target-dir")
+        .arg(firmware::target());
     for package in NO_STD_CRATES {
         cargo.args(["--package", package]);
     }

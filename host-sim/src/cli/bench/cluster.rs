@@ -47,6 +47,7 @@ impl Site {
             Access::Open(AcceptedHosts::default()),
             shared.clone(),
             Limits::default(),
+            Arc::default(),
             stopping,
         ));
         Ok(Self { shared, address, _stop: stop })
