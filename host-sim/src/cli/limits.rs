@@ -32,7 +32,8 @@ pub(super) struct LimitOptions {
     /// Watches at the same time
     #[arg(long, help_heading = LIMITS, default_value_t = 10_000, value_name = "N")]
     max_watches: usize,
-    /// How long a client may take to send a request, and to read a list, such as 90s or 2m
+    /// How long a client may take to send a request, and to read a list, such as 90s or 2m; one that
+    /// reads next to nothing of what waits for it is cut off after half of that
     #[arg(long, help_heading = LIMITS, default_value = "60s", value_name = "DURATION")]
     #[arg(value_parser = duration)]
     request_timeout: Duration,
@@ -48,6 +49,7 @@ impl LimitOptions {
                 mutating: self.max_mutating_requests_inflight,
                 body_bytes: self.max_body_bytes_inflight,
             },
+            stall: self.request_timeout / 2,
             patience: self.request_timeout,
             ..Limits::default()
         }

@@ -56,12 +56,15 @@ impl Certificates {
             chain_pem: private::read(&chain)?,
             key_pem: private::read(&key)?,
         };
+        // Also where it is not needed: reading it closes it to others.
+        let issuer_key =
+            authority_key.exists().then(|| private::read(&authority_key)).transpose()?;
         let missing = found.missing(names.all())?;
         if missing.is_empty() {
             return Ok(found);
         }
         let missing = missing.join(", ");
-        if !authority_key.exists() {
+        let Some(issuer_key) = issuer_key else {
             let (issuer, made) = Authority::new()?.and_certificates(names)?;
             news(&format!(
                 "the certificate in {} does not name {missing}, and the key of its authority was \
@@ -69,8 +72,8 @@ impl Certificates {
                 directory.display()
             ));
             return made.write_to(directory, &issuer);
-        }
-        let issuer = Authority::from_pem(&private::read(&authority_key)?, found.authority_pem)
+        };
+        let issuer = Authority::from_pem(&issuer_key, found.authority_pem)
             .with_context(|| format!("{} is no private key", authority_key.display()))?;
         let server_key = KeyPair::from_pem(&found.key_pem)
             .with_context(|| format!("{} is no private key", key.display()))?;

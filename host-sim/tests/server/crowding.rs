@@ -18,7 +18,8 @@ fn begin(server: &Server, text: &str) -> BufReader<TcpStream> {
 
 /// A write whose body has begun and does not go on.
 fn begin_write(server: &Server) -> BufReader<TcpStream> {
-    let head = format!("POST {CONFIG_MAPS} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{{");
+    let head =
+        format!("POST {CONFIG_MAPS} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{{");
     begin(server, &head)
 }
 
@@ -32,8 +33,9 @@ fn raw(server: &Server, request: &str) -> (String, Value) {
 }
 
 fn metric(server: &Server, name: &str) -> u64 {
-    let (_, body) = read_response(&mut begin(server, "GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n"))
-        .expect("an answer");
+    let (_, body) =
+        read_response(&mut begin(server, "GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n"))
+            .expect("an answer");
     let text = String::from_utf8(body).expect("text");
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().expect("a number")
@@ -43,20 +45,22 @@ fn metric(server: &Server, name: &str) -> u64 {
 fn reads_have_places_and_watches_and_probes_need_none() {
     let server = Server::start(&["--max-requests-inflight", "1"]);
     let namespaces = "/api/v1/namespaces";
-    let watch = format!("GET {namespaces}?watch=1 HTTP/1.1\r\nhost: x\r\n\r\n");
+    let watch = format!("GET {namespaces}?watch=1 HTTP/1.1\r\nhost: localhost\r\n\r\n");
     let _watches = [begin(&server, &watch), begin(&server, &watch)];
     let (head, status) = eventually("a read finds the place taken", || {
         // It waits up to three seconds for a version that does not come about.
-        let future = format!("GET {namespaces}?resourceVersion=999999 HTTP/1.1\r\nhost: x\r\n\r\n");
+        let future =
+            format!("GET {namespaces}?resourceVersion=999999 HTTP/1.1\r\nhost: localhost\r\n\r\n");
         let _waiting = begin(&server, &future);
         let (head, status) = raw(
             &server,
-            &format!("GET {namespaces} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"),
+            &format!("GET {namespaces} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"),
         );
         if head.starts_with("http/1.1 200") {
             return None;
         }
-        let probe = raw(&server, "GET /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        let probe =
+            raw(&server, "GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
         assert!(probe.0.starts_with("http/1.1 200"), "{}", probe.0);
         let mut client = server.client();
         let write = client.post(CONFIG_MAPS, &config_map("write", "has a place of its own"));
@@ -122,12 +126,12 @@ fn a_request_has_its_time() {
 #[test]
 fn idle_connections_make_room_for_others() {
     let server = Server::start(&["--max-connections", "4"]);
-    let probe = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+    let probe = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let mut idle: Vec<_> = (0..4).map(|_| begin(&server, probe)).collect();
     for stream in &mut idle {
         assert_eq!(read_response(stream).expect("an answer").0, 200);
     }
-    let watch = format!("GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nhost: x\r\n\r\n");
+    let watch = format!("GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nhost: localhost\r\n\r\n");
     idle.push(begin(&server, &watch));
     for _ in 0..20 {
         assert_eq!(server.client().get("/api/v1/namespaces").0, 200);

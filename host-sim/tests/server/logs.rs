@@ -26,7 +26,7 @@ fn send(server: &Server, id: &str, method: &str, path: &str, body: &str) -> u16 
     let mut stream = TcpStream::connect(&server.address).expect("connects");
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nhost: x\r\naudit-id: {id}\r\nuser-agent: \"quoted\" agent\r\n\
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\naudit-id: {id}\r\nuser-agent: \"quoted\" agent\r\n\
          x-forwarded-for: 192.0.2.9\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     )
@@ -139,7 +139,7 @@ fn every_answer_has_an_id_and_a_full_disk_stops_nobody() {
     let server = Server::start(&["--audit-log-path", "/dev/full"]);
     let ask = || {
         let mut stream = TcpStream::connect(&server.address).expect("connects");
-        write!(stream, "GET /version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        write!(stream, "GET /version HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
             .expect("sent");
         let mut text = String::new();
         std::io::Read::read_to_string(&mut stream, &mut text).expect("an answer");
@@ -152,7 +152,7 @@ fn every_answer_has_an_id_and_a_full_disk_stops_nobody() {
     assert_ne!(ask(), ask());
     eventually("what is lost is counted", || {
         let mut stream = TcpStream::connect(&server.address).expect("connects");
-        write!(stream, "GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
+        write!(stream, "GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("sent");
         let (_, body) = read_response(&mut std::io::BufReader::new(stream)).expect("an answer");
         let text = String::from_utf8(body).expect("text");
         let lost = text

@@ -119,7 +119,7 @@ impl Client {
         }
     }
 
-    /// How long answers took of late, on average.
+    /// How long the slowest answer of late took. What was long ago counts less and less.
     pub fn latency(&self) -> Duration {
         Duration::from_micros(self.latency.load(Ordering::Relaxed))
     }
@@ -213,7 +213,7 @@ impl Client {
         let response = http.request(method, path, body).await?;
         let took = asked.elapsed().as_micros() as u64;
         let before = self.latency.load(Ordering::Relaxed);
-        self.latency.store((before * 3 + took) / 4, Ordering::Relaxed);
+        self.latency.store(took.max(before * 7 / 8), Ordering::Relaxed);
         let status = response.status().as_u16();
         let pause = (status == 429).then(|| {
             let seconds = response.headers().get(RETRY_AFTER);

@@ -30,8 +30,11 @@ fn object<K: serde::de::DeserializeOwned>(value: Value) -> Result<K> {
 }
 
 fn config_map(name: &str, value: &str) -> Result<ConfigMap> {
-    object(json!({"metadata": {"name": name}, "data": {"key": value}}))
+    object(json!({"metadata": {"name": name, "labels": {"app": "test"}}, "data": {"key": value}}))
 }
+
+/// The objects of a test; there are others that a cluster has by itself.
+const OURS: &str = "app=test";
 
 fn deployment() -> Value {
     json!({
@@ -92,8 +95,9 @@ async fn objects_go_through_their_lives() -> Result<()> {
     assert_eq!(maps.get_opt("dry").await?, None);
     maps.delete("c", &DeleteParams::default()).await?;
     assert_eq!(refusal(maps.get("c").await)?, (404, "NotFound".to_owned()));
-    maps.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
-    ensure!(maps.list(&ListParams::default()).await?.items.is_empty(), "some are left");
+    let ours = ListParams::default().labels(OURS);
+    maps.delete_collection(&DeleteParams::default(), &ours).await?;
+    ensure!(maps.list(&ours).await?.items.is_empty(), "some are left");
     Ok(())
 }
 
@@ -106,7 +110,7 @@ async fn lists_come_in_pages() -> Result<()> {
     }
     let (mut names, mut token, mut versions) = (Vec::new(), None, Vec::new());
     loop {
-        let mut parameters = ListParams::default().limit(10);
+        let mut parameters = ListParams::default().labels(OURS).limit(10);
         parameters.continue_token = token;
         let page = maps.list(&parameters).await?;
         ensure!(page.items.len() <= 10, "a page of {}", page.items.len());
@@ -251,7 +255,7 @@ async fn a_watcher_sees_every_change_in_order() -> Result<()> {
     for streaming in [false, true] {
         let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
         maps.create(&PostParams::default(), &config_map("before", "0")?).await?;
-        let mut config = watcher::Config::default();
+        let mut config = watcher::Config::default().labels(OURS);
         if streaming {
             config = config.streaming_lists();
         }
@@ -331,7 +335,8 @@ async fn a_reflector_has_what_the_server_has() -> Result<()> {
         maps.create(&PostParams::default(), &config_map(&format!("c{number}"), "1")?).await?;
     }
     let (store, writer) = reflector::store();
-    let stream = reflector(writer, watcher(maps.clone(), watcher::Config::default().page_size(7)));
+    let ours = watcher::Config::default().labels(OURS).page_size(7);
+    let stream = reflector(writer, watcher(maps.clone(), ours));
     let feeding = tokio::spawn(stream.default_backoff().applied_objects().for_each(|_| async {}));
     tokio::time::timeout(PATIENCE, store.wait_until_ready()).await??;
     assert_eq!(store.len(), 20);
@@ -349,7 +354,7 @@ async fn a_reflector_has_what_the_server_has() -> Result<()> {
     })
     .await?;
     let mut mirrored: Vec<ConfigMap> = store.state().iter().map(|map| (**map).clone()).collect();
-    let mut stored = maps.list(&ListParams::default()).await?.items;
+    let mut stored = maps.list(&ListParams::default().labels(OURS)).await?.items;
     mirrored.sort_by_key(ResourceExt::name_any);
     stored.sort_by_key(ResourceExt::name_any);
     assert_eq!(mirrored, stored);

@@ -137,9 +137,13 @@ pub fn a_bad_tag_is_undone(cluster: &Picokube) -> Result<()> {
 /// `rollout status` in its stages, while nothing goes below the promised availability.
 pub fn a_rollout_is_followed_to_its_end(cluster: &Picokube) -> Result<()> {
     let web = Web::new(cluster, "rollout-status", 4)?;
+    // It begins when it is followed, however long that takes.
+    web.kubectl.ok(&["rollout", "pause", "deployment/web"])?;
     web.set_image("app:2")?;
     let following =
         web.kubectl.follow(&["rollout", "status", "deployment/web", "--timeout=120s"])?;
+    following.line_with(&["Waiting for deployment \"web\" rollout to finish"])?;
+    web.kubectl.ok(&["rollout", "resume", "deployment/web"])?;
     let available = || -> Result<i64> {
         let sets = web.lab.list("replicasets")?;
         Ok(sets.iter().map(|set| number(&set["status"]["availableReplicas"])).sum())
@@ -157,7 +161,6 @@ pub fn a_rollout_is_followed_to_its_end(cluster: &Picokube) -> Result<()> {
             && number(&status["replicas"]) == 4
             && number(&status["availableReplicas"]) == 4)
     })?;
-    following.line_with(&["Waiting for deployment \"web\" rollout to finish"])?;
     following.line_with(&["successfully rolled out"])?;
     Ok(())
 }

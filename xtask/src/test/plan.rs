@@ -42,9 +42,9 @@ const STEPS: [Step; 16] = [
     quick("tidy", Lane::Light, &[], Work::Command(&["tidy"])),
     quick("deny", Lane::Light, &[], Work::Command(&["deny"])),
     quick("setup", Lane::Light, &[], Work::Command(&["setup"])),
+    step("log-decoder", Lane::Host, &[], Work::Build(LOG_DECODER)),
     quick("build", Lane::Host, &[], Work::Build(ALL_TESTS)),
     step("images", Lane::Embedded, &["setup"], Work::Command(&["firmware", "build", "--all"])),
-    step("log-decoder", Lane::Host, &[], Work::Build(LOG_DECODER)),
     step("planted-bugs", Lane::Host, &[], Work::Build(PLANTED_BUGS)),
     step("sizes", Lane::Waiting, &["build", "log-decoder", "images"], Work::Command(&["sizes"])),
     quick("clippy", Lane::Host, &[], Work::Command(&["clippy"])),
@@ -164,14 +164,14 @@ mod tests {
     fn one_step_comes_with_what_it_needs() {
         assert_eq!(names(&only("fmt")), ["fmt"]);
         assert_eq!(names(&only("purity")), ["setup", "images", "purity"]);
-        assert_eq!(names(&only("sizes")), ["setup", "build", "images", "log-decoder", "sizes"]);
+        assert_eq!(names(&only("sizes")), ["setup", "log-decoder", "build", "images", "sizes"]);
         assert!(names(&Selection::default()).len() == STEPS.len());
     }
 
     #[test]
     fn one_program_or_some_of_its_tests_are_chosen() {
         let nowhere = PathBuf::from("no such program");
-        let program = Program::new("picokube-tests", "kubectl", nowhere.clone(), nowhere);
+        let program = Program::new("kubectl", nowhere.clone(), nowhere);
         assert_eq!(Selection::default().filter(&program), Some(None));
         assert_eq!(only("kubectl").filter(&program), Some(None));
         assert_eq!(only("kubectl::applying").filter(&program), Some(Some("applying".to_owned())));

@@ -14,8 +14,7 @@ use crate::{process, workspace};
 /// being built. All others keep a core busy.
 ///
 /// Their tests have servers, devices or namespaces of their own.
-const WAITING: [(&str, usize, &[&str]); 13] = [
-    ("bad_input", 2, &[]),
+const WAITING: [(&str, usize, &[&str]); 11] = [
     ("capacity", 2, &[]),
     ("demo", 1, &[]),
     ("driver", 4, &[]),
@@ -25,22 +24,23 @@ const WAITING: [(&str, usize, &[&str]); 13] = [
     ("kube_client", 4, &[]),
     ("kubectl", 6, &["setup"]),
     ("run", 6, &["setup"]),
-    ("server", 4, &[]),
     ("upstream", 12, &[]),
     ("workflow", 8, &["setup"]),
 ];
 
 /// Those that take longer than a developer likes to wait before every commit.
-const LONG: [&str; 9] = [
+const LONG: [&str; 11] = [
     "capacity",
+    "crowd",
     "demo",
     "embedding",
     "firmware",
     "golden",
     "planted",
+    "seeds",
     "sweeps",
     "upstream",
-    "xtask",
+    "xtask-bin",
 ];
 
 /// A test program.
@@ -56,9 +56,8 @@ pub(super) struct Program {
 }
 
 impl Program {
-    pub(super) fn new(package: &str, target: &str, executable: PathBuf, folder: PathBuf) -> Self {
-        let is_package = target.replace('_', "-") == package;
-        let name = if is_package { package.to_owned() } else { target.to_owned() };
+    pub(super) fn new(name: &str, executable: PathBuf, folder: PathBuf) -> Self {
+        let name = name.to_owned();
         let (lane, threads, needs) = match WAITING.iter().find(|(waiting, ..)| *waiting == name) {
             Some((_, threads, needs)) => (Lane::Waiting, *threads, *needs),
             None => (Lane::Core, 1, &[][..]),
@@ -104,6 +103,8 @@ pub(super) fn build(words: &[&[&str]], log: &Path) -> Result<Vec<Program>> {
     for path in others {
         keep(&path)?;
     }
+    // Whatever takes longest begins first.
+    programs.sort_by_key(|program| !LONG.contains(&program.name.as_str()));
     Ok(programs)
 }
 
@@ -142,8 +143,13 @@ fn program(message: &str) -> Option<Built> {
         Some((package, _)) => package.to_owned(),
         None => folder.file_name()?.to_str()?.to_owned(),
     };
-    let target = message["target"]["name"].as_str()?;
-    Some(Built::Test(Program::new(&package, target, executable, folder)))
+    let target = &message["target"];
+    let name = match target["kind"][0].as_str()? {
+        "test" => target["name"].as_str()?.to_owned(),
+        "bin" => format!("{}-bin", target["name"].as_str()?),
+        _ => package,
+    };
+    Some(Built::Test(Program::new(&name, executable, folder)))
 }
 
 #[cfg(test)]
@@ -152,23 +158,22 @@ mod tests {
 
     #[test]
     fn messages_of_cargo_are_understood() {
-        let message = |test: bool, target: &str| {
+        let message = |test: bool, kind: &str, target: &str| {
             let identity = "path+file:///work/host-sim#picokube@0.1.0";
             serde_json::json!({
                 "reason": "compiler-artifact", "package_id": identity, "profile": {"test": test},
-                "manifest_path": "/work/host-sim/Cargo.toml", "target": {"name": target},
+                "manifest_path": "/work/host-sim/Cargo.toml", "target": {"name": target, "kind": [kind]},
                 "executable": "/work/target/debug/program",
             })
         };
-        let name = |target| match program(&message(true, target).to_string()) {
+        let name = |kind, target| match program(&message(true, kind, target).to_string()) {
             Some(Built::Test(program)) => program.name,
             _ => panic!("no test"),
         };
-        assert_eq!(
-            (name("picokube"), name("sweeps")),
-            ("picokube".to_owned(), "sweeps".to_owned())
-        );
-        let other = program(&message(false, "picokube").to_string());
+        assert_eq!(name("lib", "picokube"), "picokube");
+        assert_eq!(name("bin", "picokube"), "picokube-bin");
+        assert_eq!(name("test", "sweeps"), "sweeps");
+        let other = program(&message(false, "bin", "picokube").to_string());
         assert!(matches!(other, Some(Built::Other(path)) if path.ends_with("program")));
         assert!(program(r#"{"reason":"build-finished","success":true}"#).is_none());
     }
