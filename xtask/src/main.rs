@@ -107,9 +107,6 @@ enum FirmwareCommand {
     },
 }
 
-/// How the report of a step begins that could not be made here.
-const NOT_RUN: &str = "not run: ";
-
 fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
@@ -138,7 +135,7 @@ fn run_firmware(command: FirmwareCommand) -> Result<()> {
     match command {
         FirmwareCommand::Build { all: true, .. } => {
             setup::run()?;
-            firmware::build_all()?.iter().for_each(|image| println!("{}", image.display()));
+            println!("{} images, each linked once", firmware::build_all()?.len());
             Ok(())
         }
         FirmwareCommand::Build { profile, binary, .. } => {

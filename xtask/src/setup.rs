@@ -18,7 +18,8 @@ const TARGETS: [&str; 3] = [FIRMWARE_TARGET, SMALLEST_TARGET, MAINLINE_TARGET];
 pub(crate) fn run() -> Result<()> {
     bare_metal_targets()?;
     program(picokube_qemu::PROGRAM, "runs the firmware", debian::install_qemu)?;
-    program("kubectl", "tests the API server", || debian::install(&["kubernetes-client"]))
+    program("kubectl", "tests the API server", || debian::install(&["kubernetes-client"]))?;
+    program("c++", "builds libFuzzer", || debian::install(&["g++"]))
 }
 
 /// `cargo SUBCOMMAND` by a toolchain that has the bare-metal targets.

@@ -27,8 +27,6 @@ use summary::Summary;
 enum Report {
     /// A check: what it found to be so.
     Checked(String),
-    /// A step that could not be made here, and why. That is not a success.
-    NotRun(String),
     /// The test programs are built.
     Built(Vec<Program>),
     /// A test program has run.
@@ -109,6 +107,11 @@ impl<'a> Run<'a> {
             println!("{} failed: {error:#}", done.name);
         }
         println!("{}", summary.add(&done));
+        if let Verdict::Succeeded(Report::Checked(table)) = &done.result
+            && table.lines().count() > 1
+        {
+            println!("{table}");
+        }
         let Verdict::Succeeded(Report::Built(programs)) = done.result else { return Vec::new() };
         let chosen = programs.into_iter().filter_map(|program| {
             let filter = self.selection.filter(&program)?;
@@ -130,11 +133,7 @@ fn command(words: &[&str], uses_built: bool, log: &Path) -> Result<Report> {
     }
     let mut said = Vec::new();
     process::run_logged(command.args(words), log, |line| said.push(line.trim_end().to_owned()))?;
-    let report = said.join("\n");
-    Ok(match report.strip_prefix(crate::NOT_RUN) {
-        Some(why) => Report::NotRun(why.to_owned()),
-        None => Report::Checked(report),
-    })
+    Ok(Report::Checked(said.join("\n")))
 }
 
 /// Runs tests that only cargo can run.

@@ -44,7 +44,6 @@ impl Summary {
         let Done { name, began, took, result } = done;
         let verdict = match result {
             Verdict::Succeeded(Report::Checked(report)) => format!("ok      {}", gist(report)),
-            Verdict::Succeeded(Report::NotRun(why)) => format!("NOT RUN {why}"),
             Verdict::Succeeded(Report::Built(programs)) => {
                 format!("ok      {} test programs", programs.len())
             }
