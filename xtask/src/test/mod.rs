@@ -83,6 +83,9 @@ impl<'a> Run<'a> {
         let work: Box<dyn FnOnce() -> Result<Report> + Send> = match step.work {
             Work::Command(words) => Box::new(move || command(words, uses_built, &log)),
             Work::Build(words) => Box::new(move || programs::build(words, &log).map(Report::Built)),
+            Work::BuildApart(words) => Box::new(move || {
+                programs::build_apart(words, &log).map(|(tests, _)| Report::Built(tests))
+            }),
             Work::Test(words) => Box::new(move || cargo_test(words, &log).map(Report::Tested)),
         };
         Job { name: step.name.to_owned(), lane: step.lane, needs: step.needs.to_vec(), work }

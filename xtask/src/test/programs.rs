@@ -88,8 +88,17 @@ impl Program {
     }
 }
 
-/// Builds programs by one cargo in one go: one set of features for all. Gives those that are tests.
+/// Builds programs by one cargo in one go: one set of features for all. Gives those that are tests, and
+/// keeps the others for them.
 pub(super) fn build(words: &[&[&str]], log: &Path) -> Result<Vec<Program>> {
+    let (programs, others) = build_apart(words, log)?;
+    others.iter().try_for_each(|other| keep(other, &built()))?;
+    Ok(programs)
+}
+
+/// Builds programs of another sort than all others. Gives those that are tests, and where the others
+/// are, which no test may start.
+pub(super) fn build_apart(words: &[&[&str]], log: &Path) -> Result<(Vec<Program>, Vec<PathBuf>)> {
     let mut cargo = process::patient(Path::new(env!("CARGO")));
     crate::cargo::as_a_user(&mut cargo).current_dir(workspace::root());
     cargo.args(words.concat()).arg("--message-format=json-render-diagnostics");
@@ -100,12 +109,9 @@ pub(super) fn build(words: &[&[&str]], log: &Path) -> Result<Vec<Program>> {
         Some(Built::Other(path)) => others.push(path),
         None => {}
     })?;
-    for path in others {
-        keep(&path)?;
-    }
     // Whatever takes longest begins first.
     programs.sort_by_key(|program| !LONG.contains(&program.name.as_str()));
-    Ok(programs)
+    Ok((programs, others))
 }
 
 /// Where programs are that tests start: the next build of anything does not touch them.
@@ -113,13 +119,15 @@ pub(super) fn built() -> PathBuf {
     workspace::target().join("built")
 }
 
-fn keep(program: &Path) -> Result<()> {
-    let folder = built();
-    fs::create_dir_all(&folder)?;
+fn keep(program: &Path, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)?;
     let name = program.file_name().context("a program without a name")?;
-    let (kept, fresh) = (folder.join(name), folder.join("fresh"));
-    // Whole or not at all: the last one may be running.
+    let kept = folder.join(name);
+    let fresh = kept.with_extension("fresh");
+    // One that is there already may be running: the new one takes its place as a whole. If both are the
+    // same file, nothing happens, and the second link stays.
     let linked = fs::hard_link(program, &fresh).and_then(|()| fs::rename(&fresh, &kept));
+    let _ = fs::remove_file(&fresh);
     linked.with_context(|| format!("cannot write {}", kept.display()))
 }
 
@@ -155,6 +163,21 @@ fn program(message: &str) -> Option<Built> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_is_kept_again_and_again_and_replaced_by_a_new_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (program, kept) = (folder.path().join("program"), folder.path().join("kept"));
+        for text in ["old", "old", "new"] {
+            fs::write(folder.path().join("next"), text).expect("written");
+            if fs::read(&program).ok().as_deref() != Some(text.as_bytes()) {
+                fs::rename(folder.path().join("next"), &program).expect("renamed");
+            }
+            keep(&program, &kept).expect("kept");
+            assert_eq!(fs::read_to_string(kept.join("program")).expect("there"), text);
+            assert_eq!(kept.read_dir().expect("a folder").count(), 1, "nothing else is left");
+        }
+    }
 
     #[test]
     fn messages_of_cargo_are_understood() {
