@@ -10,7 +10,7 @@
 use std::env;
 
 use anyhow::Result;
-use picokube_tests::golden::suite::Suite;
+use picokube_tests::golden::suite::{Share, Suite};
 use picokube_tests::golden::{RACES, Server};
 use picokube_tests::picokube::Picokube;
 
@@ -31,7 +31,15 @@ fn deployments_that_count_terminating_replicas_behave_as_recorded() -> Result<()
 }
 
 fn play(scenarios: &[&str], options: &[&str]) -> Result<()> {
-    let suite = Suite { scenarios, let_go: &RACES, jobs: 8 };
+    let has_controllers = !options.contains(&"--no-controllers");
+    let suite = Suite {
+        place: "a PC",
+        scenarios,
+        share: Share::ALL,
+        let_go: &RACES,
+        has_controllers,
+        jobs: 8,
+    };
     suite.play(|| server(options))
 }
 

@@ -1,12 +1,17 @@
 //! Running other programs.
 
-use std::fs::File;
+use std::cell::Cell;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
+
+/// Clock ticks a second in /proc, on every Linux that there is.
+const TICKS: u64 = 100;
 
 /// Runs a command with its output shown; fails if it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
@@ -28,9 +33,58 @@ pub(crate) fn run_read(command: &mut Command, log: &Path, mut see: impl FnMut(&s
             see(&String::from_utf8_lossy(&line?));
         }
     }
+    WORKED.set(WORKED.get() + worked_at_its_end(child.id()));
     let status = child.wait()?;
     ensure!(status.success(), "`{name}` failed ({status})");
     Ok(())
+}
+
+thread_local! {
+    static WORKED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// The processor time of all that this thread has run and read.
+pub(crate) fn processor_time() -> Duration {
+    WORKED.get()
+}
+
+/// What a child and all that it has waited for have worked, when it has ended. Only as long as nobody
+/// has asked for its status does the system still know.
+fn worked_at_its_end(child: u32) -> Duration {
+    loop {
+        let Some(stat) = Stat::of(&child.to_string()) else { return Duration::ZERO };
+        if stat.has_ended {
+            return stat.own + stat.children;
+        }
+        // It has closed its output and has next to nothing left to do.
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Processor times of a process, as the system tells them.
+pub(crate) struct Stat {
+    has_ended: bool,
+    own: Duration,
+    /// Of those that it has waited for, and theirs.
+    pub(crate) children: Duration,
+}
+
+impl Stat {
+    /// Of a process by its number, or of `self`.
+    pub(crate) fn of(process: &str) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        // The name of the program, which may contain anything, ends with the last parenthesis.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let time = |at: usize| {
+            let ticks = fields.get(at)?.parse::<u64>().ok()?;
+            Some(Duration::from_millis(ticks * 1000 / TICKS))
+        };
+        Some(Self {
+            has_ended: matches!(*fields.first()?, "Z" | "X"),
+            own: time(11)? + time(12)?,
+            children: time(13)? + time(14)?,
+        })
+    }
 }
 
 /// The same, with standard output in the file, too.

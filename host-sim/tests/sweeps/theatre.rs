@@ -86,7 +86,7 @@ impl<'s, 'm> Theatre<'s, 'm> {
         let scenario = scenario.clone();
         let mut playing = tokio::spawn(async move {
             let namespace = Namespace::named(&client, NAMESPACE.to_owned()).await?;
-            play_in(&client, &namespace.name, &scenario, detail).await
+            play_in(&client, &namespace.name, &scenario, detail, None).await
         });
         loop {
             self.tell();

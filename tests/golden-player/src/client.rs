@@ -1,7 +1,5 @@
 //! A small client for an API server, over HTTP or in the same process.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -14,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::direct::Direct;
 
@@ -32,15 +30,12 @@ pub struct Server {
     pub base: String,
     /// The bearer token it wants to see, if any.
     pub token: Option<String>,
-    /// How much longer than on a PC it takes until it is certain that the controllers will not do
-    /// any more; above 1 for controllers on a small board.
-    pub slowness: u32,
 }
 
 impl Server {
     /// A server that lets everybody in.
     pub fn new(base: impl Into<String>) -> Self {
-        Self { base: base.into(), token: None, slowness: 1 }
+        Self { base: base.into(), token: None }
     }
 }
 
@@ -48,10 +43,6 @@ impl Server {
 #[derive(Clone, Debug)]
 pub struct Client {
     way: Way,
-    /// [`Server::slowness`]
-    slowness: u32,
-    /// In microseconds.
-    latency: Arc<AtomicU64>,
 }
 
 /// How the server is reached.
@@ -93,14 +84,13 @@ impl Client {
         );
         let server = Server { base: base.to_owned(), ..server.clone() };
         let connections = Connections::builder(TokioExecutor::new()).build_http();
-        let slowness = server.slowness;
         let way = Way::Http(Box::new(Http { connections, server }));
-        Ok(Self { way, slowness, latency: Arc::default() })
+        Ok(Self { way })
     }
 
     /// A client of a server in the same process.
     pub fn direct(way: Direct) -> Self {
-        Self { way: Way::Direct(way), slowness: 1, latency: Arc::default() }
+        Self { way: Way::Direct(way) }
     }
 
     /// The wall clock, which is about that of the server.
@@ -117,16 +107,6 @@ impl Client {
             Way::Http(_) => None,
             Way::Direct(direct) => Some(direct.calm()),
         }
-    }
-
-    /// How long the slowest answer of late took. What was long ago counts less and less.
-    pub fn latency(&self) -> Duration {
-        Duration::from_micros(self.latency.load(Ordering::Relaxed))
-    }
-
-    /// [`Server::slowness`]
-    pub fn slowness(&self) -> u32 {
-        self.slowness
     }
 
     /// Reads.
@@ -209,11 +189,7 @@ impl Client {
                 return Ok((Answer { status, body: parsed(&bytes) }, None));
             }
         };
-        let asked = Instant::now();
         let response = http.request(method, path, body).await?;
-        let took = asked.elapsed().as_micros() as u64;
-        let before = self.latency.load(Ordering::Relaxed);
-        self.latency.store(took.max(before * 7 / 8), Ordering::Relaxed);
         let status = response.status().as_u16();
         let pause = (status == 429).then(|| {
             let seconds = response.headers().get(RETRY_AFTER);

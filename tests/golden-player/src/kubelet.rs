@@ -1,5 +1,7 @@
 //! A fake kubelet: moves the pods of one namespace, in an order that repeats.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -186,32 +188,22 @@ impl Kubelet {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Moves pods for ever.
-    pub async fn run(&self) {
+    /// Moves pods until the watches end.
+    pub async fn run(&self) -> Result<Infallible> {
         let mut changes = self.recorder.changes();
         let mut bound = 0;
         loop {
             changes.mark_unchanged();
             let settings = self.settings();
-            let (tasks, due) = {
-                let seen = self.recorder.seen();
-                let quiet_at = seen.quiet_at(self.recorder.quiet(settings.quiet));
-                due(&settings, settings.work(&seen), quiet_at)
-            };
-            let Some(due) = due else {
-                if changes.changed().await.is_err() {
-                    return;
+            let work = settings.work(&self.recorder.seen());
+            let tasks = tokio::select! {
+                biased;
+                tasks = self.next(&settings, work) => tasks?,
+                changed = changes.changed() => {
+                    changed?;
+                    continue;
                 }
-                continue;
             };
-            if due > Instant::now() {
-                tokio::select! {
-                    biased;
-                    () = sleep_until(due) => {}
-                    _ = changes.changed() => {}
-                }
-                continue;
-            }
             for task in &tasks {
                 // What fails now (a conflict, a pod just gone) is seen anew the next time.
                 let _ = self.act(&settings, task, &mut bound).await;
@@ -223,6 +215,22 @@ impl Kubelet {
                 self.recorder.stir();
             }
         }
+    }
+
+    /// What is done next out of all there is to do, once it is time for it.
+    async fn next(&self, settings: &Settings, work: Vec<Task>) -> Result<Vec<Task>> {
+        let due_at = |task: &Task| match task.action {
+            Action::Finalize => task.since,
+            _ => task.since + settings.delay,
+        };
+        let Some(first) = work.iter().map(due_at).min() else { return pending().await };
+        if settings.mode == Mode::Step {
+            self.recorder.quiet(settings.quiet).await?;
+            return Ok(together(work));
+        }
+        sleep_until(first).await;
+        let now = Instant::now();
+        Ok(work.into_iter().filter(|task| due_at(task) <= now).collect())
     }
 
     async fn act(&self, settings: &Settings, task: &Task, bound: &mut usize) -> Result<()> {
@@ -252,27 +260,15 @@ impl Kubelet {
     }
 }
 
-/// Which of the tasks are done together next, and when; none if there is nothing to do.
-fn due(settings: &Settings, tasks: Vec<Task>, quiet_at: Instant) -> (Vec<Task>, Option<Instant>) {
-    if settings.mode == Mode::Step {
-        for action in [Action::Bind, Action::Finalize, Action::ReportBadImage] {
-            let same: Vec<Task> = tasks.iter().filter(|t| t.action == action).cloned().collect();
-            if !same.is_empty() {
-                return (same, Some(quiet_at));
-            }
+/// Which of the tasks are one cause in [`Mode::Step`].
+fn together(tasks: Vec<Task>) -> Vec<Task> {
+    for action in [Action::Bind, Action::Finalize, Action::ReportBadImage] {
+        let same: Vec<Task> = tasks.iter().filter(|t| t.action == action).cloned().collect();
+        if !same.is_empty() {
+            return same;
         }
-        let oldest: Vec<Task> = tasks.into_iter().take(1).collect();
-        let due = (!oldest.is_empty()).then_some(quiet_at);
-        return (oldest, due);
     }
-    let due_at = |task: &Task| match task.action {
-        Action::Finalize => task.since,
-        _ => task.since + settings.delay,
-    };
-    let now = Instant::now();
-    let Some(first) = tasks.iter().map(due_at).min() else { return (Vec::new(), None) };
-    let due = tasks.into_iter().filter(|task| due_at(task) <= now).collect();
-    (due, Some(first))
+    tasks.into_iter().take(1).collect()
 }
 
 fn running() -> PodStatus {

@@ -25,6 +25,7 @@ pub mod normalise;
 pub mod object;
 mod placeholders;
 mod player;
+pub mod probe;
 pub mod project;
 pub mod recorder;
 pub mod report;
@@ -48,6 +49,7 @@ use tokio::task::JoinSet;
 
 pub use client::{Client, Server};
 pub use player::{Detail, play_in};
+use probe::Probe;
 pub use report::Report;
 pub use scenario::Scenario;
 
@@ -62,21 +64,22 @@ pub fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../golden")
 }
 
-/// Plays a scenario and holds it against its recording.
-pub fn run(server: &Server, scenario: &Scenario) -> Result<Report> {
-    runtime()?.block_on(play(server, scenario))
-}
-
 /// Plays scenarios, `jobs` at a time, each in a namespace of its own. `done` hears of each one as
-/// it ends; a scenario that could not be played at all is an error.
+/// it ends; a scenario that could not be played at all is an error. Where Deployments have a
+/// controller, a [probe] tells when it is the scenario's turn again; else time alone does.
 pub fn run_all(
     server: &Server,
     scenarios: Vec<Scenario>,
     jobs: usize,
+    has_controllers: bool,
     mut done: impl FnMut(&str, Result<Report>),
 ) -> Result<()> {
     let turns = Arc::new(Semaphore::new(jobs.max(1)));
     runtime()?.block_on(async {
+        let probe = match has_controllers {
+            true => Some(Arc::new(Probe::start(&Client::new(server)?).await?)),
+            false => None,
+        };
         let mut playing = JoinSet::new();
         for scenario in scenarios {
             // Taken here, so that scenarios begin in order.
@@ -85,9 +88,9 @@ pub fn run_all(
                 let (name, report): (String, _) = ended?;
                 done(&name, report);
             }
-            let server = server.clone();
+            let (server, probe) = (server.clone(), probe.clone());
             playing.spawn(async move {
-                let report = play(&server, &scenario).await;
+                let report = play(&server, &scenario, probe).await;
                 drop(turn);
                 (scenario.name, report)
             });
@@ -96,12 +99,15 @@ pub fn run_all(
             let (name, report) = ended?;
             done(&name, report);
         }
-        Ok(())
+        match probe {
+            Some(probe) => probe.remove().await,
+            None => Ok(()),
+        }
     })
 }
 
-async fn play(server: &Server, scenario: &Scenario) -> Result<Report> {
-    let run = player::play(server, scenario).await;
+async fn play(server: &Server, scenario: &Scenario, probe: Option<Arc<Probe>>) -> Result<Report> {
+    let run = player::play(server, scenario, probe).await;
     let run = run.with_context(|| format!("cannot play {}", scenario.name))?;
     Ok(Report::new(scenario, run))
 }

@@ -1,13 +1,13 @@
 //! Plays a scenario: does its steps, watches what comes of them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::client::{Client, Server};
 use super::conditions;
@@ -16,6 +16,7 @@ use super::namespace::Namespace;
 use super::node::Node;
 use super::normalise::Normaliser;
 use super::object::text;
+use super::probe::Probe;
 use super::recorder::Recorder;
 use super::report::Run;
 use super::resource::Resource;
@@ -26,12 +27,18 @@ use super::trace::{finals, trace};
 /// How much longer than a step asks for its conditions are waited for: a busy machine is no
 /// failure.
 const PATIENCE: u32 = 4;
+/// How long the pause after a step may last at most: some controllers are never quiet.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Plays a scenario in a namespace of its own.
-pub(super) async fn play(server: &Server, scenario: &Scenario) -> Result<Run> {
+pub(super) async fn play(
+    server: &Server,
+    scenario: &Scenario,
+    probe: Option<Arc<Probe>>,
+) -> Result<Run> {
     let client = Client::new(server)?;
     let namespace = Namespace::create(&client, &scenario.name).await?;
-    let played = play_in(&client, &namespace.name, scenario, Detail::Everything).await;
+    let played = play_in(&client, &namespace.name, scenario, Detail::Everything, probe).await;
     // A namespace that stays takes nothing away from what was recorded.
     let removed = namespace.remove(&client).await;
     let run = played?;
@@ -45,9 +52,10 @@ pub async fn play_in(
     namespace: &str,
     scenario: &Scenario,
     detail: Detail,
+    probe: Option<Arc<Probe>>,
 ) -> Result<Run> {
     let began = Instant::now();
-    let recorder = Arc::new(Recorder::start(client, namespace, &scenario.watch).await?);
+    let recorder = Arc::new(Recorder::start(client, namespace, &scenario.watch, probe).await?);
     let node = Node::new(client, &recorder, namespace);
     let kubelet = Kubelet::new(node.clone(), recorder.clone(), scenario.kubelet.clone());
     let mut player = Player {
@@ -85,7 +93,7 @@ pub async fn play_in(
         // In virtual time, a run is the same every time.
         biased;
         settled = script => settled,
-        () = kubelet.run() => Err(anyhow!("the watches ended")),
+        ended = kubelet.run() => ended.map(|never| match never {}),
     };
     if let Err(error) = settled {
         failures.push(format!("at the end: {error:#}"));
@@ -148,33 +156,41 @@ impl Player<'_> {
     /// Waits until nothing has happened for as long as something had taken with the real server, so
     /// that controllers have the time to act that the real ones had; but not for ever.
     pub(super) async fn pause(&self, duration: Duration) {
-        let deadline = Instant::now() + duration + Duration::from_secs(1);
+        let _ = timeout(duration + LONGEST_PAUSE, self.quiet(duration)).await;
+    }
+
+    /// Waits until nothing has happened for so long while the controllers were there.
+    async fn quiet(&self, asked: Duration) -> Result<()> {
         loop {
             self.undisturbed().await;
-            let quiet_at = self.recorder.seen().quiet_at(self.recorder.quiet(duration));
-            let now = Instant::now();
-            if now >= quiet_at || now >= deadline {
-                return;
+            self.recorder.quiet(asked).await?;
+            if self.is_calm() {
+                return Ok(());
             }
-            sleep_until(quiet_at.min(deadline)).await;
         }
     }
 
     /// Waits until controllers that are known to be away are back. They get the time to act that
     /// others have, even if they were away only while nobody looked.
     async fn undisturbed(&self) {
-        let mut calm = match &*self.calm.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(calm) => calm.clone(),
-            None => return,
-        };
-        let was_calm = !calm.has_changed().unwrap_or(false) && *calm.borrow();
-        if was_calm {
+        if self.is_calm() {
             return;
         }
+        let Some(mut calm) = self.calm().clone() else { return };
         // Nobody tells any more only when all is over.
         let _ = calm.wait_for(|calm| *calm).await;
-        self.calm.lock().unwrap_or_else(PoisonError::into_inner).replace(calm);
+        self.calm().replace(calm);
         self.recorder.stir();
+    }
+
+    /// Whether the controllers have been there all the time.
+    fn is_calm(&self) -> bool {
+        let calm = self.calm();
+        calm.as_ref().is_none_or(|calm| !calm.has_changed().unwrap_or(false) && *calm.borrow())
+    }
+
+    fn calm(&self) -> MutexGuard<'_, Option<watch::Receiver<bool>>> {
+        self.calm.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn operate(&mut self, step: &Step) -> Result<Value> {
@@ -223,33 +239,33 @@ impl Player<'_> {
     }
 
     /// Waits until nothing has happened for a while and the kubelet has nothing left to do.
-    async fn settle(&self, quiet_ms: u64, timeout: f64) -> Result<()> {
+    async fn settle(&self, quiet_ms: u64, patience_secs: f64) -> Result<()> {
         let quiet = Duration::from_millis(quiet_ms);
-        let deadline = Instant::now() + patience(Some(timeout), timeout);
-        let mut changes = self.recorder.changes();
-        loop {
-            self.undisturbed().await;
-            changes.mark_unchanged();
-            let settings = self.kubelet.settings();
-            let (quiet_at, work) = {
-                let seen = self.recorder.seen();
-                (seen.quiet_at(self.recorder.quiet(quiet)), settings.work(&seen).len())
-            };
-            let now = Instant::now();
-            let is_idle = settings.mode == Mode::Manual || work == 0;
-            if is_idle && quiet_at <= now {
-                return Ok(());
+        let settled = timeout(patience(Some(patience_secs), patience_secs), async {
+            let mut changes = self.recorder.changes();
+            loop {
+                changes.mark_unchanged();
+                // As long as there is work, only a change can bring the quiet that is waited for.
+                let is_idle = self.work_left() == 0;
+                tokio::select! {
+                    biased;
+                    quiet = self.quiet(quiet), if is_idle => return quiet,
+                    changed = changes.changed() => changed?,
+                }
             }
-            if now >= deadline {
-                bail!("not quiet within {timeout} s; the kubelet has {work} things to do");
-            }
-            // As long as there is work, only a change can bring the quiet that is waited for.
-            let wake = if is_idle { quiet_at.min(deadline) } else { deadline };
-            tokio::select! {
-                biased;
-                () = sleep_until(wake) => {}
-                changed = changes.changed() => changed?,
-            }
+        });
+        settled.await.unwrap_or_else(|_| {
+            let work = self.work_left();
+            bail!("not quiet within {patience_secs} s; the kubelet has {work} things to do")
+        })
+    }
+
+    /// How many things the kubelet has to do that it will do by itself.
+    fn work_left(&self) -> usize {
+        let settings = self.kubelet.settings();
+        match settings.mode {
+            Mode::Manual => 0,
+            Mode::Step | Mode::Auto => settings.work(&self.recorder.seen()).len(),
         }
     }
 }

@@ -8,21 +8,16 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::alias::Aliases;
 use super::client::Client;
 use super::object::{name, text, version};
+use super::probe::Probe;
 use super::resource::Resource;
 
 /// How long until a broken watch is opened again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(100);
-
-/// So many times the time of an answer must nothing happen before it counts as quiet: controllers
-/// that are about to act may need that long on a busy machine.
-const QUIET_ANSWERS: u32 = 10;
-/// But no longer than this: controllers that back off act again after a second or two.
-const LONGEST_STRETCH: Duration = Duration::from_secs(1);
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,11 +109,6 @@ impl Seen {
         pods.into_iter().map(|((_, since), pod)| (pod, *since)).collect()
     }
 
-    /// When nothing will have happened for `quiet`, if nothing happens until then.
-    pub fn quiet_at(&self, quiet: Duration) -> Instant {
-        self.last_change + quiet
-    }
-
     /// Whether a write that was answered with `answer` has come back through the watch.
     fn has_caught_up_with(&self, resource: Resource, answer: &Value) -> bool {
         let Some(written) = version(answer) else { return true };
@@ -157,6 +147,8 @@ impl Seen {
 pub struct Recorder {
     shared: Arc<Shared>,
     _watches: JoinSet<()>,
+    /// What tells whether the controllers are done; time alone does where time is virtual.
+    probe: Option<Arc<Probe>>,
 }
 
 #[derive(Debug)]
@@ -170,7 +162,12 @@ struct Shared {
 
 impl Recorder {
     /// Begins to watch these resources.
-    pub async fn start(client: &Client, namespace: &str, resources: &[Resource]) -> Result<Self> {
+    pub async fn start(
+        client: &Client,
+        namespace: &str,
+        resources: &[Resource],
+        probe: Option<Arc<Probe>>,
+    ) -> Result<Self> {
         let shared = Arc::new(Shared {
             client: client.clone(),
             namespace: namespace.to_owned(),
@@ -183,7 +180,7 @@ impl Recorder {
             let shared = shared.clone();
             watches.spawn(async move { shared.follow(resource, since).await });
         }
-        Ok(Self { shared, _watches: watches })
+        Ok(Self { shared, _watches: watches, probe })
     }
 
     /// What is known now. Not to be held for long: nothing is recorded meanwhile.
@@ -191,11 +188,24 @@ impl Recorder {
         self.shared.seen()
     }
 
-    /// The quiet that is asked for, or more with slow controllers or on a busy machine.
-    pub fn quiet(&self, asked: Duration) -> Duration {
-        let client = &self.shared.client;
-        let stretch = (client.latency() * QUIET_ANSWERS).min(LONGEST_STRETCH);
-        (asked * client.slowness()).max(stretch)
+    /// Waits until nothing has happened for so long, and the controllers have had their turn since.
+    pub async fn quiet(&self, asked: Duration) -> Result<()> {
+        loop {
+            let (changes, quiet_at) = {
+                let seen = self.seen();
+                (*self.shared.changes.borrow(), seen.last_change + asked)
+            };
+            if quiet_at > Instant::now() {
+                sleep_until(quiet_at).await;
+                continue;
+            }
+            if let Some(probe) = &self.probe {
+                probe.pass().await?;
+            }
+            if *self.shared.changes.borrow() == changes {
+                return Ok(());
+            }
+        }
     }
 
     /// Tells of every change from now on.

@@ -23,12 +23,32 @@ const TRIES: usize = 3;
 /// Scenarios, and what they are held to.
 #[derive(Clone, Copy, Debug)]
 pub struct Suite<'a> {
+    /// Where the controllers are, for people.
+    pub place: &'a str,
     /// Names or, with `*` at the end, beginnings of names.
     pub scenarios: &'a [&'a str],
+    /// Every so manieth of them, beginning with the first, the second and so on.
+    pub share: Share,
     /// Facets that scenarios are not held to: scenario, by name or beginning, and facet.
     pub let_go: &'a [(&'a str, &'a str)],
+    /// Whether there are controllers of Deployments and ReplicaSets.
+    pub has_controllers: bool,
     /// How many are played at a time, without `PICOKUBE_GOLDEN_JOBS`.
     pub jobs: usize,
+}
+
+/// Some of the scenarios; others play the rest.
+#[derive(Clone, Copy, Debug)]
+pub struct Share {
+    /// Which one, counted from zero.
+    pub number: usize,
+    /// Out of so many.
+    pub of: usize,
+}
+
+impl Share {
+    /// All of them.
+    pub const ALL: Self = Self { number: 0, of: 1 };
 }
 
 impl Suite<'_> {
@@ -66,7 +86,8 @@ impl Suite<'_> {
         let mut scenarios = Scenario::load_all(&super::directory(), is_wanted)?;
         ensure!(!scenarios.is_empty(), "no scenario is called {only}");
         scenarios.retain(|one| self.scenarios.iter().any(|pattern| matches(pattern, &one.name)));
-        Ok(scenarios)
+        let Share { number, of } = self.share;
+        Ok(scenarios.into_iter().skip(number).step_by(of).collect())
     }
 
     /// Plays each once. Says which are worth another try; all others that went wrong are failures.
@@ -79,7 +100,7 @@ impl Suite<'_> {
     ) -> Result<BTreeSet<String>> {
         let out = env::var("PICOKUBE_GOLDEN_OUT").ok();
         let mut again = BTreeSet::new();
-        super::run_all(server, scenarios, jobs, |name, report| {
+        super::run_all(server, scenarios, jobs, self.has_controllers, |name, report| {
             let report = report.map(|mut report| {
                 let here = self.let_go.iter().filter(|(pattern, _)| matches(pattern, name));
                 here.filter_map(|(_, facet)| report.let_go(facet))
@@ -98,7 +119,8 @@ impl Suite<'_> {
                 Ok(report) if report.is_success() => {}
                 Ok(report) if report.is_question_of_timing() && !is_last => {
                     let broken: Vec<&str> = report.broken_facets().map(|one| &*one.facet).collect();
-                    note(&format!("{name}: {}", broken.join(", "))).expect("a file to write to");
+                    note(&format!("{name} on {}: {}", self.place, broken.join(", ")))
+                        .expect("a file to write to");
                     again.insert(name.to_owned());
                 }
                 _ => {

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 
+use crate::process;
+
 /// What a job has to share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Lane {
@@ -53,6 +55,8 @@ pub(super) struct Done<T> {
     /// When it began, since all of them did.
     pub(super) began: Duration,
     pub(super) took: Duration,
+    /// The processor time of the programs that it has run.
+    pub(super) worked: Duration,
     pub(super) result: Verdict<T>,
 }
 
@@ -85,8 +89,8 @@ pub(super) fn run<T: Send>(
                 if let Some(missing) = needs.iter().find(|need| failed.contains(**need)) {
                     let result = Verdict::NotRun((*missing).to_owned());
                     failed.insert(name.clone());
-                    let (began, took) = (start.elapsed(), Duration::ZERO);
-                    waiting.extend(ended(Done { name, began, took, result }));
+                    let (began, took, worked) = (start.elapsed(), Duration::ZERO, Duration::ZERO);
+                    waiting.extend(ended(Done { name, began, took, worked, result }));
                     continue;
                 }
                 began(&name);
@@ -101,8 +105,10 @@ pub(super) fn run<T: Send>(
                         Err(_) => Verdict::Failed(anyhow!("it panicked")),
                     };
                     let took = start.elapsed() - began;
+                    // Every job has a thread of its own.
+                    let worked = process::processor_time();
                     // The other end outlives all jobs.
-                    let _ = sender.send((lane, Done { name, began, took, result }));
+                    let _ = sender.send((lane, Done { name, began, took, worked, result }));
                 });
             }
             if running.is_empty() {

@@ -8,11 +8,10 @@ use anyhow::Result;
 
 use super::Report;
 use super::schedule::{Done, Verdict};
+use crate::process::Stat;
 
 /// How many of the slowest tests are named.
 const SLOWEST: usize = 10;
-/// Clock ticks a second in /proc, on every Linux that there is.
-const TICKS: u64 = 100;
 
 pub(super) struct Summary {
     start: Instant,
@@ -30,7 +29,7 @@ impl Summary {
     pub(super) fn new() -> Self {
         Self {
             start: Instant::now(),
-            before: processor_time(),
+            before: Stat::of("self").map(|stat| stat.children),
             lines: Vec::new(),
             failed: Vec::new(),
             passed_tests: 0,
@@ -41,7 +40,7 @@ impl Summary {
 
     /// Takes in what came of a job; gives the line that tells of it.
     pub(super) fn add(&mut self, done: &Done<Report>) -> String {
-        let Done { name, began, took, result } = done;
+        let Done { name, began, took, worked, result } = done;
         let verdict = match result {
             Verdict::Succeeded(Report::Checked(report)) => format!("ok      {}", gist(report)),
             Verdict::Succeeded(Report::Built(programs)) => {
@@ -65,8 +64,8 @@ impl Summary {
                 format!("NOT RUN without {missing}")
             }
         };
-        let (began, took) = (began.as_secs(), took.as_secs());
-        let line = format!("{name:<22} {began:>5} s + {took:>4} s  {verdict}");
+        let (began, took, worked) = (began.as_secs(), took.as_secs(), worked.as_secs());
+        let line = format!("{name:<22} {began:>5} s + {took:>4} s {worked:>5} s  {verdict}");
         self.lines.push(line.clone());
         line
     }
@@ -81,7 +80,7 @@ impl Summary {
         let took = self.start.elapsed();
         let seconds = took.as_secs();
         println!("\n==> summary, after {} min {} s", seconds / 60, seconds % 60);
-        println!("{:<22} {:>5}     {:>4}", "", "began", "took");
+        println!("{:<22} {:>5}     {:>4}   {:>7}", "", "began", "took", "worked");
         for line in &self.lines {
             println!("{line}");
         }
@@ -92,8 +91,8 @@ impl Summary {
         for (took, test) in self.times.iter().take(SLOWEST) {
             println!("{:>7.1} s  {test}", took.as_secs_f64());
         }
-        if let (Some(before), Some(after)) = (self.before, processor_time()) {
-            let worked = after - before;
+        if let (Some(before), Some(after)) = (self.before, Stat::of("self")) {
+            let worked = after.children - before;
             let share = worked.as_secs_f64() / took.as_secs_f64() / cores as f64;
             println!(
                 "\n{} s of processor time: {:.0} % of {cores} cores",
@@ -120,13 +119,4 @@ fn gist(report: &str) -> &str {
         (Some(line), None) => line.trim(),
         (None, _) => "",
     }
-}
-
-/// What all that this process has started and waited for has worked, if the system tells.
-fn processor_time() -> Option<Duration> {
-    let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program, which may contain anything, ends with the last parenthesis.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
-    Some(Duration::from_millis((ticks(13)? + ticks(14)?) * 1000 / TICKS))
 }
