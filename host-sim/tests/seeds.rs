@@ -1,9 +1,10 @@
-//! The simulation holds: seeds that once failed, and many others.
+//! The simulation holds, seeds that once failed and many others; and it is the same each time.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use picokube::sim::{Plan, run};
+use picokube::sim::{Actor, Plan, run};
 
 /// How many seeds are run each time. `picokube check` runs more.
 const SEEDS: u64 = 2_000;
@@ -56,6 +57,32 @@ fn no_seed_violates_a_property() {
 fn seeds_that_once_failed_hold() {
     for (seed, bug) in ONCE_FAILED {
         assert_eq!(failure(seed), None, "{bug}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for seed in 0..40 {
+        let plan = Plan::from_seed(seed);
+        let (one, two) = (run(&plan, 0), run(&plan, 0));
+        assert_eq!(one.trace.hash(), two.trace.hash(), "seed {seed}");
+        assert_eq!(one.trace.count(), two.trace.count(), "seed {seed}");
+        assert_eq!(one.counts, two.counts, "seed {seed}");
+    }
+}
+
+#[test]
+fn faults_of_all_sorts_strike() {
+    let mut told = BTreeSet::new();
+    for seed in 0..60 {
+        let outcome = run(&Plan::from_seed(seed), usize::MAX);
+        for line in outcome.trace.lines().filter(|line| line.actor == Actor::Fault) {
+            let words: Vec<&str> = line.text.split(' ').take(3).collect();
+            told.insert(words.join(" "));
+        }
+    }
+    for sort in ["the next request", "the next answer", "the controller is", "the link is"] {
+        assert!(told.iter().any(|line| line.starts_with(sort)), "{sort}: {told:?}");
     }
 }
 

@@ -28,6 +28,9 @@ pub(crate) const ON_A_PC: [&str; 7] = [
     "--exclude",
     picokube_qemu::DECODER,
 ];
+/// The same, with what must be built apart.
+pub(crate) const IN_THE_WORKSPACE: [&str; 5] =
+    ["--workspace", "--exclude", crate::firmware::PACKAGE, "--exclude", "picokube-firmware"];
 /// Makes cargo act on what is for a PC and must not be built together with the rest.
 pub(crate) const APART: [&str; 2] = ["--package", picokube_qemu::DECODER];
 

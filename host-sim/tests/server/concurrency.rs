@@ -8,7 +8,7 @@ use serde_json::json;
 #[test]
 fn sixty_four_clients_lose_no_increment() {
     const CLIENTS: usize = 64;
-    const INCREMENTS: usize = 200;
+    const INCREMENTS: usize = 40;
     let server = Server::start(&[]);
     assert_eq!(server.client().post(CONFIG_MAPS, &config_map("counter", "0")).0, 201);
     let path = format!("{CONFIG_MAPS}/counter");

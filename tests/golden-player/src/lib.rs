@@ -1,7 +1,7 @@
 //! Golden scenarios: recordings of the real controllers, and a player that repeats them.
 //!
 //! Each directory in `tests/golden` has the steps of a scenario and what happened when the real
-//! API server and controllers went through them. [`run`] goes through the same steps with any API
+//! API server and controllers went through them. [`run_all`] goes through the same steps with any API
 //! server and whatever controllers act on it, and compares. Neither server nor controllers are
 //! started here: the same scenarios serve a simulator, a board, and a [simulation](direct) in
 //! virtual time.

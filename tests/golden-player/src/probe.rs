@@ -103,8 +103,9 @@ impl Probe {
 
 /// Whether the outcome of this round can be seen.
 fn has_passed(seen: &Seen, number: u64) -> bool {
+    let told = number.to_string();
     let mut sets = seen.objects(Resource::ReplicaSets);
-    let is_told = sets.any(|set| set["metadata"]["annotations"][NAME] == number.to_string());
+    let is_told = sets.any(|set| set["metadata"]["annotations"][NAME].as_str() == Some(&*told));
     let deployment = seen.object(Resource::Deployments, NAME);
     let ready = deployment.and_then(|one| one["status"]["readyReplicas"].as_u64()).unwrap_or(0);
     is_told && ready == u64::from(is_ready(number))

@@ -32,12 +32,13 @@ pub(super) fn check(root: &Path) -> Result<String> {
 /// Builds the crates for `target` and says where their libraries are.
 fn build(root: &Path, target: &str) -> Result<Vec<PathBuf>> {
     let mut cargo = embedded_cargo("build");
-    // Without link-time optimisation, with which the objects would hold bitcode.
+    // Neither optimised, so that nothing that is named is left out, nor with optimisation at link time,
+    // with which the objects would hold bitcode.
     cargo.current_dir(root).args(["--profile", "firmware", "--target", target]);
-    cargo
-        .args(["--config", "profile.firmware.lto=\"off\""])
-        .arg("--target-dir")
-        .arg(firmware::target());
+    for setting in ["lto=\"off\"", "opt-level=0", "debug=false"] {
+        cargo.args(["--config", &format!("profile.firmware.{setting}")]);
+    }
+    cargo.arg("--target-dir").arg(firmware::target());
     for package in NO_STD_CRATES {
         cargo.args(["--package", package]);
     }

@@ -34,12 +34,23 @@ pub(super) enum Work {
 const ALL_TESTS: &[&[&str]] = &[&["test", "--no-run"], &ON_A_PC];
 const LOG_DECODER: &[&[&str]] = &[&["build"], &APART];
 const DOC_TESTS: &[&[&str]] = &[&["test", "--doc"], &ON_A_PC];
+const SIMULATION: &[&[&str]] = &[&SIMULATED, &["--test", "seeds", "--test", "sweeps"]];
 /// The only build that has mistakes in it: the simulation must find every one.
 const PLANTED_BUGS: &[&[&str]] =
-    &[&["test", "--no-run", "--features", "picokube/planted-bugs", "--test", "planted"], &ON_A_PC];
+    &[&SIMULATED, &["--features", "planted-bugs", "--test", "planted"]];
+/// Neither HTTP nor a command line, and all the optimisation that pays for itself only here.
+const SIMULATED: [&str; 7] = [
+    "test",
+    "--no-run",
+    "--package",
+    "picokube",
+    "--no-default-features",
+    "--profile",
+    "simulation",
+];
 
 /// All steps. Of those that can begin, the first ones do: what others wait for stands above.
-const STEPS: [Step; 16] = [
+const STEPS: [Step; 17] = [
     quick("fmt", Lane::Light, &[], Work::Command(&["fmt"])),
     quick("tidy", Lane::Light, &[], Work::Command(&["tidy"])),
     quick("deny", Lane::Light, &[], Work::Command(&["deny"])),
@@ -47,6 +58,7 @@ const STEPS: [Step; 16] = [
     step("log-decoder", Lane::Host, &[], Work::Build(LOG_DECODER)),
     quick("build", Lane::Host, &[], Work::Build(ALL_TESTS)),
     step("images", Lane::Embedded, &["setup"], Work::Command(&["firmware", "build", "--all"])),
+    step("simulation", Lane::Host, &[], Work::BuildApart(SIMULATION)),
     step("planted-bugs", Lane::Host, &[], Work::BuildApart(PLANTED_BUGS)),
     step("sizes", Lane::Waiting, &["build", "log-decoder", "images"], Work::Command(&["sizes"])),
     quick("clippy", Lane::Host, &[], Work::Command(&["clippy"])),
@@ -73,7 +85,8 @@ pub(crate) struct Selection {
     #[arg(long)]
     quick: bool,
     /// Only this, and what it needs: a step (`clippy`, `sizes`), a test program (`kubectl`), tests of a
-    /// program (`kubectl::applying`), or all tests with this in their names
+    /// program (`kubectl::applying`), or all tests with this in their names (of the simulation, those of
+    /// `seeds`, `sweeps` or `planted`)
     #[arg(long, value_name = "NAME", conflicts_with = "quick")]
     only: Option<String>,
 }
@@ -84,10 +97,14 @@ impl Selection {
         let Some(only) = &self.only else {
             return STEPS.into_iter().filter(|step| step.is_quick || !self.quick).collect();
         };
-        match STEPS.iter().find(|step| step.name == only) {
-            Some(step) => with_needs(&[step.name]),
-            // A test, then; which ones there are is known when they are built.
-            None => with_needs(&["setup", "build", "images", "log-decoder"]),
+        if let Some(step) = STEPS.iter().find(|step| step.name == only) {
+            return with_needs(&[step.name]);
+        }
+        // A test, then; which ones there are is known when they are built.
+        match only.split("::").next() {
+            Some("seeds" | "sweeps") => with_needs(&["simulation"]),
+            Some("planted") => with_needs(&["planted-bugs"]),
+            _ => with_needs(&["setup", "build", "images", "log-decoder"]),
         }
     }
 
@@ -98,7 +115,7 @@ impl Selection {
         };
         if STEPS.iter().any(|step| step.name == only) {
             // All tests of a build, if it is that build that is wanted.
-            return (only == "build" || only == "planted-bugs").then_some(None);
+            return ["build", "simulation", "planted-bugs"].contains(&&**only).then_some(None);
         }
         if program.name == *only {
             return Some(None);
@@ -165,6 +182,8 @@ mod tests {
     #[test]
     fn one_step_comes_with_what_it_needs() {
         assert_eq!(names(&only("fmt")), ["fmt"]);
+        assert_eq!(names(&only("sweeps")), ["simulation"]);
+        assert_eq!(names(&only("planted::every")), ["planted-bugs"]);
         assert_eq!(names(&only("purity")), ["setup", "images", "purity"]);
         assert_eq!(names(&only("sizes")), ["setup", "log-decoder", "build", "images", "sizes"]);
         assert!(names(&Selection::default()).len() == STEPS.len());
@@ -180,5 +199,6 @@ mod tests {
         assert_eq!(only("golden").filter(&program), None);
         assert_eq!(only("fmt").filter(&program), None);
         assert_eq!(only("build").filter(&program), Some(None));
+        assert_eq!(only("simulation").filter(&program), Some(None));
     }
 }
