@@ -11,7 +11,7 @@ pub(crate) fn run(on_firmware: bool, only: Option<&str>) -> Result<()> {
     if on_firmware {
         setup::run()?;
         // A test run plays a third of them.
-        cargo.env("PICOKUBE_GOLDEN_ALL", "1").args(["firmware", "--", "golden::"]);
+        cargo.env("PICOKUBE_GOLDEN_ALL", "1").args(["golden_device", "--"]);
     } else {
         cargo.args(["golden", "--"]);
     }

@@ -246,7 +246,7 @@ fn story(name: &str, failures: &[String]) -> String {
         failures.iter().take(12).map(|failure| format!("  {failure}\n")).collect();
     format!(
         "{name}: {} points fail\n{}  see: PICOKUBE_SWEEP_ONLY={name} PICOKUBE_SWEEP_POINT=... \
-         cargo test -p picokube --test sweeps -- --nocapture\n",
+         cargo test -p picokube --profile simulation --test sweeps -- --nocapture\n",
         failures.len(),
         some.concat(),
     )

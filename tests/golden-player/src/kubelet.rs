@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::node::Node;
 use super::object::{is_deleting, is_finished, is_ready, is_set, members, text};
 use super::recorder::{Recorder, Seen};
+use super::resource::Resource;
 use super::step::PodStatus;
 
 /// How long until the next pod's turn, unless in [`Mode::Step`]: controllers shall see some of what
@@ -226,11 +227,25 @@ impl Kubelet {
         let Some(first) = work.iter().map(due_at).min() else { return pending().await };
         if settings.mode == Mode::Step {
             self.recorder.quiet(settings.quiet).await?;
-            return Ok(together(work));
+            let tasks = together(work);
+            if self.begins_to_count(&tasks) {
+                sleep(self.node.until_the_next_second()).await;
+            }
+            return Ok(tasks);
         }
         sleep_until(first).await;
         let now = Instant::now();
         Ok(work.into_iter().filter(|task| due_at(task) <= now).collect())
+    }
+
+    /// Whether the first of several pods is to become ready whose seconds are counted from then on.
+    /// Times in the API are whole seconds, and with the real controllers they were all the same.
+    fn begins_to_count(&self, tasks: &[Task]) -> bool {
+        let seen = self.recorder.seen();
+        let is_counted = |set: &Arc<Value>| is_set(&set["spec"]["minReadySeconds"]);
+        tasks.iter().any(|task| task.action == Action::MakeReady)
+            && seen.objects(Resource::ReplicaSets).any(is_counted)
+            && !seen.objects(Resource::Pods).any(|pod| is_ready(pod))
     }
 
     async fn act(&self, settings: &Settings, task: &Task, bound: &mut usize) -> Result<()> {

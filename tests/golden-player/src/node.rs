@@ -37,6 +37,12 @@ impl Node {
         }
     }
 
+    /// How long until the clock shows another second.
+    pub fn until_the_next_second(&self) -> Duration {
+        let now = self.client.wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Duration::from_nanos(1_000_000_000 - u64::from(now.subsec_nanos()))
+    }
+
     /// Puts the pod on a node.
     pub async fn bind(&self, pod: &Value, node: &str) -> Result<()> {
         let name = name(pod);

@@ -4,7 +4,6 @@ mod capacity;
 mod clock;
 mod configuration;
 mod faults;
-mod golden;
 mod outages;
 mod self_test;
 mod status;

@@ -14,13 +14,12 @@ use crate::{process, workspace};
 /// being built. All others keep a core busy.
 ///
 /// Their tests have servers, devices or namespaces of their own.
-const WAITING: [(&str, usize, &[&str]); 11] = [
+const WAITING: [(&str, usize, &[&str]); 10] = [
     ("capacity", 2, &[]),
     ("demo", 1, &[]),
     ("driver", 4, &[]),
     ("embedding", 1, &["setup"]),
     ("firmware", 6, &["setup", "images", "log-decoder"]),
-    ("golden", 3, &[]),
     ("kube_client", 4, &[]),
     ("kubectl", 6, &["setup"]),
     ("run", 6, &["setup"]),
@@ -28,14 +27,19 @@ const WAITING: [(&str, usize, &[&str]); 11] = [
     ("workflow", 8, &["setup"]),
 ];
 
+/// Those that are held to recordings of what happened in real time, in the same way.
+const REAL_TIME: [(&str, usize, &[&str]); 2] =
+    [("golden", 3, &[]), ("golden_device", 3, &["setup", "images", "log-decoder"])];
+
 /// Those that take longer than a developer likes to wait before every commit.
-const LONG: [&str; 11] = [
+const LONG: [&str; 12] = [
     "capacity",
     "crowd",
     "demo",
     "embedding",
     "firmware",
     "golden",
+    "golden_device",
     "planted",
     "seeds",
     "sweeps",
@@ -58,17 +62,19 @@ pub(super) struct Program {
 impl Program {
     pub(super) fn new(name: &str, executable: PathBuf, folder: PathBuf) -> Self {
         let name = name.to_owned();
-        let (lane, threads, needs) = match WAITING.iter().find(|(waiting, ..)| *waiting == name) {
-            Some((_, threads, needs)) => (Lane::Waiting, *threads, *needs),
-            None => (Lane::Core, 1, &[][..]),
-        };
+        let lanes = [(Lane::RealTime, &REAL_TIME[..]), (Lane::Waiting, &WAITING[..])];
+        let found = lanes.into_iter().find_map(|(lane, programs)| {
+            let (_, threads, needs) = programs.iter().find(|(program, ..)| *program == name)?;
+            Some((lane, *threads, *needs))
+        });
+        let (lane, threads, needs) = found.unwrap_or((Lane::Core, 1, &[]));
         Self { name, executable, folder, lane, threads, needs }
     }
 
     /// Runs it. What waits goes first, so that what it waits for is not late because of us.
     pub(super) fn command(&self) -> Command {
         let mut command = match self.lane {
-            Lane::Waiting => Command::new(&self.executable),
+            Lane::Waiting | Lane::RealTime => Command::new(&self.executable),
             _ => process::patient(&self.executable),
         };
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
@@ -109,8 +115,10 @@ pub(super) fn build_apart(words: &[&[&str]], log: &Path) -> Result<(Vec<Program>
         Some(Built::Other(path)) => others.push(path),
         None => {}
     })?;
-    // Whatever takes longest begins first.
-    programs.sort_by_key(|program| !LONG.contains(&program.name.as_str()));
+    // Whatever nothing may run beside begins first, then what takes longest.
+    programs.sort_by_key(|program| {
+        (program.lane != Lane::RealTime, !LONG.contains(&program.name.as_str()))
+    });
     Ok((programs, others))
 }
 

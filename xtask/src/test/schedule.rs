@@ -26,6 +26,8 @@ pub(super) enum Lane {
     Core,
     /// Mostly waits.
     Waiting,
+    /// Is held to what happens in real time: of what waits, nothing runs beside it.
+    RealTime,
 }
 
 impl Lane {
@@ -33,9 +35,18 @@ impl Lane {
     fn width(self, cores: usize) -> usize {
         match self {
             Self::Light => usize::MAX,
-            Self::Host | Self::Embedded => 1,
+            Self::Host | Self::Embedded | Self::RealTime => 1,
             Self::Core => cores,
             Self::Waiting => 4 * cores,
+        }
+    }
+
+    /// What it does not run beside.
+    fn disturbs(self) -> Option<Self> {
+        match self {
+            Self::Waiting => Some(Self::RealTime),
+            Self::RealTime => Some(Self::Waiting),
+            Self::Light | Self::Host | Self::Embedded | Self::Core => None,
         }
     }
 }
@@ -137,7 +148,9 @@ fn next<T>(
         |need: &str| running.contains(need) || waiting.iter().any(|job| job.name == need);
     waiting.iter().position(|job| {
         let is_lost = job.needs.iter().any(|need| failed.contains(*need));
-        let has_room = busy.get(&job.lane).copied().unwrap_or(0) < job.lane.width(cores);
+        let running = |lane: Lane| busy.get(&lane).copied().unwrap_or(0);
+        let has_room = running(job.lane) < job.lane.width(cores)
+            && job.lane.disturbs().is_none_or(|other| running(other) == 0);
         is_lost || has_room && !job.needs.iter().any(|need| is_awaited(need))
     })
 }
@@ -218,6 +231,30 @@ mod tests {
         };
         let jobs = (0..8).map(|number| job(&number.to_string(), Lane::Waiting, &[], wide));
         assert_eq!(verdicts(jobs.collect()).len(), 8);
+    }
+
+    #[test]
+    fn nothing_that_waits_runs_beside_what_is_held_to_real_time() {
+        static WAITING: AtomicUsize = AtomicUsize::new(0);
+        static REAL_TIME: AtomicUsize = AtomicUsize::new(0);
+        let beside = |mine: &'static AtomicUsize, others: &'static AtomicUsize| {
+            move || {
+                mine.fetch_add(1, Ordering::SeqCst);
+                let disturbed = (0..100).any(|_| {
+                    thread::yield_now();
+                    others.load(Ordering::SeqCst) > 0
+                });
+                mine.fetch_sub(1, Ordering::SeqCst);
+                if disturbed { bail!("disturbed") } else { Ok(1) }
+            }
+        };
+        let jobs = (0..40).map(|number| match number % 4 {
+            0 => job(&number.to_string(), Lane::RealTime, &[], beside(&REAL_TIME, &WAITING)),
+            _ => job(&number.to_string(), Lane::Waiting, &[], beside(&WAITING, &REAL_TIME)),
+        });
+        let told = verdicts(jobs.collect());
+        assert_eq!(told.len(), 40);
+        assert!(told.iter().all(|told| told.ends_with("ok")), "{told:?}");
     }
 
     #[test]
