@@ -156,6 +156,7 @@ impl Player<'_> {
     /// Waits until nothing has happened for as long as something had taken with the real server, so
     /// that controllers have the time to act that the real ones had; but not for ever.
     pub(super) async fn pause(&self, duration: Duration) {
+        // Controllers that are gone are missed by the next step that waits for them.
         let _ = timeout(duration + LONGEST_PAUSE, self.quiet(duration)).await;
     }
 

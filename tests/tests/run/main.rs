@@ -2,7 +2,6 @@
 
 mod choices;
 mod complaints;
-mod economy;
 mod secured;
 mod survival;
 

@@ -20,7 +20,7 @@ use libtest::Tests;
 pub(crate) use plan::Selection;
 use plan::{Step, Work};
 use programs::Program;
-use schedule::{Done, Job, Verdict};
+use schedule::{Done, Job, Lane, Verdict};
 use summary::Summary;
 
 /// What a job has to tell when it has succeeded.
@@ -81,7 +81,7 @@ impl<'a> Run<'a> {
         let log = self.log(step.name);
         let uses_built = step.needs.contains(&"build") || step.needs.contains(&"images");
         let work: Box<dyn FnOnce() -> Result<Report> + Send> = match step.work {
-            Work::Command(words) => Box::new(move || command(words, uses_built, &log)),
+            Work::Command(words) => Box::new(move || command(step.lane, words, uses_built, &log)),
             Work::Build(words) => Box::new(move || programs::build(words, &log).map(Report::Built)),
             Work::BuildApart(words) => Box::new(move || {
                 programs::build_apart(words, &log).map(|(tests, _)| Report::Built(tests))
@@ -129,8 +129,8 @@ impl<'a> Run<'a> {
 }
 
 /// Runs this program with another command.
-fn command(words: &[&str], uses_built: bool, log: &Path) -> Result<Report> {
-    let mut command = process::patient(&std::env::current_exe()?);
+fn command(lane: Lane, words: &[&str], uses_built: bool, log: &Path) -> Result<Report> {
+    let mut command = lane.command(&std::env::current_exe()?);
     if uses_built {
         command.env(workspace::BUILT, programs::built());
     }

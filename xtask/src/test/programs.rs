@@ -27,9 +27,12 @@ const WAITING: [(&str, usize, &[&str]); 10] = [
     ("workflow", 8, &["setup"]),
 ];
 
-/// Those that are held to recordings of what happened in real time, in the same way.
-const REAL_TIME: [(&str, usize, &[&str]); 2] =
-    [("golden", 3, &[]), ("golden_device", 3, &["setup", "images", "log-decoder"])];
+/// Those that are held to what happened in real time, in the same way.
+const REAL_TIME: [(&str, usize, &[&str]); 3] = [
+    ("economy", 1, &[]),
+    ("golden", 3, &[]),
+    ("golden_device", 3, &["setup", "images", "log-decoder"]),
+];
 
 /// Those that take longer than a developer likes to wait before every commit.
 const LONG: [&str; 12] = [
@@ -71,12 +74,9 @@ impl Program {
         Self { name, executable, folder, lane, threads, needs }
     }
 
-    /// Runs it. What waits goes first, so that what it waits for is not late because of us.
+    /// Runs it.
     pub(super) fn command(&self) -> Command {
-        let mut command = match self.lane {
-            Lane::Waiting | Lane::RealTime => Command::new(&self.executable),
-            _ => process::patient(&self.executable),
-        };
+        let mut command = self.lane.command(&self.executable);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
         command.env(workspace::BUILT, built());
         command

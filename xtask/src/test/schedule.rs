@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+use std::process::Command;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -38,6 +40,14 @@ impl Lane {
             Self::Host | Self::Embedded | Self::RealTime => 1,
             Self::Core => cores,
             Self::Waiting => 4 * cores,
+        }
+    }
+
+    /// Runs a program. What waits goes first, so that what it waits for is not late because of us.
+    pub(super) fn command(self, program: &Path) -> Command {
+        match self {
+            Self::Waiting | Self::RealTime => Command::new(program),
+            Self::Light | Self::Host | Self::Embedded | Self::Core => process::patient(program),
         }
     }
 
@@ -146,12 +156,17 @@ fn next<T>(
 ) -> Option<usize> {
     let is_awaited =
         |need: &str| running.contains(need) || waiting.iter().any(|job| job.name == need);
+    let is_ready = |job: &Job<T>| !job.needs.iter().any(|need| is_awaited(need));
+    let is_real_time = |job: &Job<T>| job.lane == Lane::RealTime && is_ready(job);
+    // Else there would always be something that waits.
+    let real_time_is_due = waiting.iter().any(is_real_time);
     waiting.iter().position(|job| {
         let is_lost = job.needs.iter().any(|need| failed.contains(*need));
         let running = |lane: Lane| busy.get(&lane).copied().unwrap_or(0);
         let has_room = running(job.lane) < job.lane.width(cores)
-            && job.lane.disturbs().is_none_or(|other| running(other) == 0);
-        is_lost || has_room && !job.needs.iter().any(|need| is_awaited(need))
+            && job.lane.disturbs().is_none_or(|other| running(other) == 0)
+            && !(job.lane == Lane::Waiting && real_time_is_due);
+        is_lost || has_room && is_ready(job)
     })
 }
 
