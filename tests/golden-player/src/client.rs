@@ -101,6 +101,11 @@ impl Client {
         }
     }
 
+    /// Whether time passes by itself.
+    pub fn is_in_real_time(&self) -> bool {
+        matches!(self.way, Way::Http(_))
+    }
+
     /// Tells whether the controllers run and know what there is, where anybody knows.
     pub fn disturbances(&self) -> Option<watch::Receiver<bool>> {
         match &self.way {

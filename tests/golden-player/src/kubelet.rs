@@ -228,8 +228,10 @@ impl Kubelet {
         if settings.mode == Mode::Step {
             self.recorder.quiet(settings.quiet).await?;
             let tasks = together(work);
-            if self.begins_to_count(&tasks) {
-                sleep(self.node.until_the_next_second()).await;
+            if let Some(rest) = self.node.until_the_next_second()
+                && self.begins_to_count(&tasks)
+            {
+                sleep(rest).await;
             }
             return Ok(tasks);
         }

@@ -37,10 +37,12 @@ impl Node {
         }
     }
 
-    /// How long until the clock shows another second.
-    pub fn until_the_next_second(&self) -> Duration {
+    /// How long until the clock shows another second; none in virtual time, which is the same each
+    /// time as it is.
+    pub fn until_the_next_second(&self) -> Option<Duration> {
         let now = self.client.wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Duration::from_nanos(1_000_000_000 - u64::from(now.subsec_nanos()))
+        let rest = Duration::from_nanos(1_000_000_000 - u64::from(now.subsec_nanos()));
+        self.client.is_in_real_time().then_some(rest)
     }
 
     /// Puts the pod on a node.
