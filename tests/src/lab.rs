@@ -161,6 +161,23 @@ impl<'a> Lab<'a> {
     }
 }
 
+/// A Deployment of pods with the label `app=NAME`.
+pub fn deployment(name: &str, replicas: usize) -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "app", "image": "app:1"}]},
+            },
+        },
+    })
+}
+
 /// The text in a field; none is empty.
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()

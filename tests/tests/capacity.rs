@@ -4,25 +4,9 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
-use picokube_tests::lab::{Lab, number, text};
+use picokube_tests::lab::{Lab, deployment, number, text};
 use picokube_tests::picokube::Picokube;
-use serde_json::{Value, json};
-
-fn deployment(name: &str, replicas: i64) -> Value {
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {"containers": [{"name": "app", "image": "app:1"}]},
-            },
-        },
-    })
-}
+use serde_json::json;
 
 fn uids(lab: &Lab<'_>, app: &str) -> Result<BTreeSet<String>> {
     let pods = lab.list(&format!("pods?labelSelector=app%3D{app}"))?;

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use picokube_tests::lab::{Lab, number};
+use picokube_tests::lab::{Lab, deployment, number};
 use picokube_tests::picokube::Picokube;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Requests that kube-controller-manager needs for this: 95 to 120.
 const MOST: u64 = 75;
@@ -19,7 +19,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 fn a_rolling_update_of_ten_takes_at_most_75_requests() -> Result<()> {
     let cluster = Picokube::up(&["--nodes", "2"])?;
     let lab = Lab::new(&cluster, "economy")?;
-    lab.create("deployments", &deployment())?;
+    lab.create("deployments", &deployment("web", 10))?;
     wait_until_rolled_out(&lab)?;
     let mut costs = Vec::new();
     for version in 2..2 + TRIES {
@@ -35,22 +35,6 @@ fn a_rolling_update_of_ten_takes_at_most_75_requests() -> Result<()> {
         }
     }
     panic!("requests of {TRIES} rolling updates: {costs:?}");
-}
-
-fn deployment() -> Value {
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web"},
-        "spec": {
-            "replicas": 10,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {
-                "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [{"name": "app", "image": "app:1"}]},
-            },
-        },
-    })
 }
 
 fn wait_until_rolled_out(lab: &Lab<'_>) -> Result<()> {

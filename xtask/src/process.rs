@@ -9,6 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
 
 /// Clock ticks a second in /proc, on every Linux that there is.
 const TICKS: u64 = 100;
@@ -51,19 +53,14 @@ pub(crate) fn processor_time() -> Duration {
 /// What a child and all that it has waited for have worked, when it has ended. Only as long as nobody
 /// has asked for its status does the system still know.
 fn worked_at_its_end(child: u32) -> Duration {
-    loop {
-        let Some(stat) = Stat::of(&child.to_string()) else { return Duration::ZERO };
-        if stat.has_ended {
-            return stat.own + stat.children;
-        }
-        // It has closed its output and has next to nothing left to do.
-        thread::sleep(Duration::from_millis(1));
-    }
+    let id = Id::Pid(Pid::from_raw(child as i32));
+    let waited = waitid(id, WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
+    let stat = waited.ok().and_then(|_| Stat::of(&child.to_string()));
+    stat.map_or(Duration::ZERO, |stat| stat.own + stat.children)
 }
 
 /// Processor times of a process, as the system tells them.
 pub(crate) struct Stat {
-    has_ended: bool,
     own: Duration,
     /// Of those that it has waited for, and theirs.
     pub(crate) children: Duration,
@@ -79,11 +76,7 @@ impl Stat {
             let ticks = fields.get(at)?.parse::<u64>().ok()?;
             Some(Duration::from_millis(ticks * 1000 / TICKS))
         };
-        Some(Self {
-            has_ended: matches!(*fields.first()?, "Z" | "X"),
-            own: time(11)? + time(12)?,
-            children: time(13)? + time(14)?,
-        })
+        Some(Self { own: time(11)? + time(12)?, children: time(13)? + time(14)? })
     }
 }
 

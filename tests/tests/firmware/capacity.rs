@@ -2,26 +2,12 @@
 
 use anyhow::{Result, ensure};
 use picokube_tests::firmware::Device;
-use picokube_tests::lab::{Lab, number};
+use picokube_tests::lab::{Lab, deployment, number};
 use picokube_tests::picokube::Picokube;
 use serde_json::{Value, json};
 
 const DEPLOYMENTS: usize = 64;
 const PODS: usize = 512;
-
-fn deployment(name: &str, replicas: usize) -> Value {
-    json!({
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {"containers": [{"name": "app", "image": "app:1"}]},
-            },
-        },
-    })
-}
 
 #[test]
 fn full_to_the_last_pod_and_blind_at_one_more() -> Result<()> {

@@ -10,9 +10,9 @@ use std::process::Command;
 
 use anyhow::Result;
 use picokube_tests::following::Following;
-use picokube_tests::lab::{Lab, number};
+use picokube_tests::lab::{self, Lab, number};
 use picokube_tests::picokube::{Picokube, binary};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// `picokube run` with these arguments.
 fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Result<Command> {
@@ -33,19 +33,7 @@ fn controllers(cluster: &Picokube, arguments: &[&str]) -> Result<Following> {
 
 /// A Deployment of two replicas.
 fn deployment(name: &str) -> Value {
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "labels": {"app": name}},
-        "spec": {
-            "replicas": 2,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {"containers": [{"name": "app", "image": "app:1"}]},
-            },
-        },
-    })
+    lab::deployment(name, 2)
 }
 
 fn wait_until_available(lab: &Lab<'_>, name: &str) -> Result<()> {
