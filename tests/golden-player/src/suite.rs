@@ -27,7 +27,7 @@ pub struct Suite<'a> {
     pub place: &'a str,
     /// Names or, with `*` at the end, beginnings of names.
     pub scenarios: &'a [&'a str],
-    /// Every so manieth of them, beginning with the first, the second and so on.
+    /// Which of them, where several suites play one each in turn.
     pub share: Share,
     /// Facets that scenarios are not held to: scenario, by name or beginning, and facet.
     pub let_go: &'a [(&'a str, &'a str)],
