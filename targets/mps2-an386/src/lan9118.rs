@@ -12,6 +12,8 @@ use core::task::Context;
 use embassy_net_driver::{Capabilities, Driver, HardwareAddress, LinkState, RxToken, TxToken};
 use embassy_sync::waitqueue::AtomicWaker;
 
+use crate::emulator;
+
 /// The largest frame without its checksum.
 const MAX_FRAME: usize = 1514;
 const FRAME_WORDS: usize = (MAX_FRAME + 4).div_ceil(4);
@@ -66,6 +68,7 @@ impl Lan9118 {
         Register::ReceiveConfig.write(0);
         Register::TransmitConfig.write(TX_ON);
         Mac::Control.write(MAC_RECEIVE | MAC_TRANSMIT | MAC_FULL_DUPLEX);
+        emulator::start();
         Some(Self { waker, address, frames })
     }
 
@@ -180,6 +183,7 @@ impl TxToken for ToSend<'_> {
         for word in self.0.iter().take(len.div_ceil(4)) {
             Register::TransmitFifo.write(*word);
         }
+        emulator::look_at_the_network();
         result
     }
 }

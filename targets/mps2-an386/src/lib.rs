@@ -5,6 +5,7 @@
 #![no_std]
 
 pub mod board;
+mod emulator;
 pub mod executor;
 pub mod lan9118;
 pub mod time_driver;

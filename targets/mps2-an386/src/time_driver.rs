@@ -22,7 +22,6 @@ pub fn start() {
     CLOCK.start(u32::MAX);
     board::enable(Interrupt::Clock);
     board::enable(Interrupt::Alarm);
-    turn_qemus_main_loop();
 }
 
 /// The time since the boot, finer than `embassy-time` has it: in 25ths of a microsecond.
@@ -158,21 +157,5 @@ impl Driver for Mps2Time {
                 self.serve(cs);
             }
         });
-    }
-}
-
-/// Lets a third timer run without an interrupt, which costs the firmware nothing.
-///
-/// QEMU looks at the sockets of its user network when its main loop turns, and a connection opened
-/// by the guest does not turn it: without this, each may hang for up to a second.
-fn turn_qemus_main_loop() {
-    const LOAD: *mut u32 = 0x4000_2000 as *mut u32;
-    const CONTROL: *mut u32 = 0x4000_2008 as *mut u32;
-    const PERIODIC_32_BIT: u32 = 1 << 7 | 1 << 6 | 1 << 1;
-    const TWO_MILLISECONDS: u32 = 50_000;
-    // SAFETY: registers of the board's dual timer, which nothing else uses.
-    unsafe {
-        LOAD.write_volatile(TWO_MILLISECONDS);
-        CONTROL.write_volatile(PERIODIC_32_BIT);
     }
 }
