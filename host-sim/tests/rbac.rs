@@ -15,6 +15,9 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+/// Nothing takes so long, on however busy a machine.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 /// A verb on a resource.
 type Permission = (String, String, String);
 
@@ -77,7 +80,7 @@ impl Site {
 
     /// Looks at an object until it is as it should be.
     async fn wait(&self, path: &str, what: &str, condition: impl Fn(&Value) -> bool) -> Value {
-        let give_up = Instant::now() + Duration::from_secs(120);
+        let give_up = Instant::now() + PATIENCE;
         loop {
             let seen = self.get(path).await;
             if condition(&seen) {
@@ -208,7 +211,7 @@ async fn what_is_granted_is_what_is_used() {
         assert!(granted.remove(&permission), "{resource}");
     }
     // The last event may still be under way.
-    let give_up = Instant::now() + Duration::from_secs(120);
+    let give_up = Instant::now() + PATIENCE;
     while site.used() != granted && Instant::now() < give_up {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

@@ -17,7 +17,7 @@ use crate::http::{Answer, Client};
 use crate::kubectl::Kubectl;
 
 /// Nothing takes so long, on however busy a machine.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// How long to wait before a condition is looked at again.
 const GLANCE: Duration = Duration::from_millis(20);

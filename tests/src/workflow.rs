@@ -72,7 +72,7 @@ impl<'a> Web<'a> {
 
     /// Waits, as people do.
     fn rolled_out(&self) -> Result<()> {
-        let said = self.kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=120s"])?;
+        let said = self.kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=10m"])?;
         anyhow::ensure!(said.contains("successfully rolled out"), "{said}");
         Ok(())
     }

@@ -30,11 +30,11 @@ fn a_loop_of_ones_own_rolls_out_and_back() -> Result<()> {
 
     let kubectl = cluster.kubectl()?;
     kubectl.ok(&["create", "deployment", "web", "--image=app:1", "--replicas=3"])?;
-    kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=2m"])?;
+    kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=10m"])?;
     kubectl.ok(&["set", "image", "deployment/web", "app=app:2"])?;
-    kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=2m"])?;
+    kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=10m"])?;
     kubectl.ok(&["rollout", "undo", "deployment/web"])?;
-    kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=2m"])?;
+    kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=10m"])?;
     ensure!(kubectl.field("deployment/web", ".spec.template.spec.containers[0].image")? == "app:1");
     Ok(())
 }

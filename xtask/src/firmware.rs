@@ -22,7 +22,7 @@ use crate::{process, setup};
 pub(crate) const PACKAGE: &str = "picokube-mps2-an386";
 
 /// No self-test is silent for so long.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What an image is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

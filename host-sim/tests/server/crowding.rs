@@ -2,16 +2,15 @@
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{CONFIG_MAPS, Server, config_map, eventually, read_response};
+use crate::support::{CONFIG_MAPS, PATIENCE, Server, config_map, eventually, read_response};
 
 /// A connection over which a request was sent, or its beginning.
 fn begin(server: &Server, text: &str) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(&server.address).expect("connects");
-    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("settable");
+    stream.set_read_timeout(Some(PATIENCE)).expect("settable");
     stream.write_all(text.as_bytes()).expect("sent");
     BufReader::new(stream)
 }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::Value;
 
-use crate::support::{CONFIG_MAPS, Server, Watch, config_map, eventually, read_response};
+use crate::support::{CONFIG_MAPS, PATIENCE, Server, Watch, config_map, eventually, read_response};
 
 #[test]
 fn bodies_headers_and_watches_are_bounded() {
@@ -97,7 +97,7 @@ fn a_client_that_does_not_read_its_watch_holds_nothing_up() {
     assert!(grown < 150 << 20, "the server grew by {grown} bytes");
     // Whoever comes back too late is told so, in its stream.
     let mut late = std::io::BufReader::new(lazy.into_iter().next().expect("one"));
-    late.get_mut().set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("settable");
+    late.get_mut().set_read_timeout(Some(PATIENCE)).expect("settable");
     let (status, body) = read_response(&mut late).expect("the watch ends");
     assert_eq!(status, 200);
     let body = String::from_utf8_lossy(&body).into_owned();

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+/// Nothing takes so long, on however busy a machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
+
 /// A server in a process of its own.
 pub(crate) struct Server {
     process: Child,
@@ -112,7 +115,7 @@ impl Client {
             None => {
                 let stream = TcpStream::connect(&self.address)?;
                 stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+                stream.set_read_timeout(Some(PATIENCE))?;
                 BufReader::new(stream)
             }
         };
@@ -190,7 +193,7 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn open(address: &str, path: &str) -> Self {
         let mut stream = TcpStream::connect(address).expect("connects");
-        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("settable");
+        stream.set_read_timeout(Some(PATIENCE)).expect("settable");
         let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("sent");
         let mut stream = BufReader::new(stream);
@@ -214,7 +217,7 @@ impl Watch {
 
 /// Tries until something is there, for as long as a slow machine may need.
 pub(crate) fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
-    let give_up = Instant::now() + Duration::from_secs(120);
+    let give_up = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = attempt() {
             return found;

@@ -25,7 +25,7 @@ pub const HOST_SEEN_BY_GUEST: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
 const STATUS_PORT: u16 = 80;
 
 /// No answer of the emulator takes so long, on however busy a machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What a machine is started with.
 #[derive(Clone, Copy, Debug, Default)]

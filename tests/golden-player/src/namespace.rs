@@ -15,7 +15,7 @@ use super::step::PatchKind;
 /// Where nothing tells of changes, how long until the next look.
 const POLL: Duration = Duration::from_millis(50);
 /// How long pods may take to go.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A namespace of its own.
 #[derive(Debug)]

@@ -59,7 +59,7 @@ impl Node {
         if !answer.is_success() {
             bail!("{path}: {}: {}", answer.status, text(&answer.body["message"]));
         }
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(3);
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
         let is_bound = |pod: &Arc<Value>| pod["spec"]["nodeName"].is_string();
         let look = |seen: &super::recorder::Seen| match seen.object(Resource::Pods, name) {
             Some(pod) => is_bound(pod).then_some(()),
@@ -88,7 +88,7 @@ impl Node {
         let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0});
         let answer = self.client.delete(&path, &options).await?;
         if answer.is_success() {
-            let deadline = tokio::time::Instant::now() + Duration::from_secs(3);
+            let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
             let uid = &pod["metadata"]["uid"];
             let is_gone = |seen: &super::recorder::Seen| {
                 let current = seen.object(Resource::Pods, name(pod));

@@ -22,7 +22,7 @@ use super::resource::Resource;
 use super::step::PatchKind;
 
 /// Controllers that take longer are not slow, they are gone.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 const NAME: &str = "probe";
 

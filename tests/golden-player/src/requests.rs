@@ -240,7 +240,7 @@ impl Player<'_> {
     /// The name behind an alias, waiting until there is such an object; other names as they are.
     pub(super) async fn real_name(&self, name: &str) -> Result<String> {
         let Some(alias) = name.strip_prefix('@') else { return Ok(name.to_owned()) };
-        let deadline = Instant::now() + Duration::from_secs(40);
+        let deadline = Instant::now() + Duration::from_secs(600);
         let look = |seen: &super::recorder::Seen| seen.aliases.resolve(alias).map(str::to_owned);
         let found = self.recorder.until(deadline, look).await;
         found.with_context(|| format!("there is no {alias}"))

@@ -118,7 +118,7 @@ pub fn a_bad_tag_is_undone(cluster: &Picokube) -> Result<()> {
     deadline(2)?;
     web.set_image("app:bad")?;
     let complaint =
-        web.kubectl.refused(&["rollout", "status", "deployment/web", "--timeout=120s"], "")?;
+        web.kubectl.refused(&["rollout", "status", "deployment/web", "--timeout=10m"], "")?;
     ensure!(complaint.contains("exceeded its progress deadline"), "{complaint}");
     // On a busy machine the deadline may pass more than once until then.
     let stuck = web.lab.wait_for("deployments/web", "stuck, 25% unavailable", |stuck| {
@@ -148,7 +148,7 @@ pub fn a_rollout_is_followed_to_its_end(cluster: &Picokube) -> Result<()> {
     web.kubectl.ok(&["rollout", "pause", "deployment/web"])?;
     web.set_image("app:2")?;
     let following =
-        web.kubectl.follow(&["rollout", "status", "deployment/web", "--timeout=120s"])?;
+        web.kubectl.follow(&["rollout", "status", "deployment/web", "--timeout=10m"])?;
     following.line_with(&["Waiting for deployment \"web\" rollout to finish"])?;
     web.kubectl.ok(&["rollout", "resume", "deployment/web"])?;
     let available = || -> Result<i64> {

@@ -46,7 +46,7 @@ fn a_static_address_a_token_and_a_namespace_are_honoured() -> Result<()> {
         let namespace = format!("--namespace={namespace}");
         kubectl.ok(&["create", "deployment", "web", "--image=app:1", &namespace])?;
     }
-    kubectl.ok(&["rollout", "status", "deployment/web", "--namespace=edge", "--timeout=2m"])?;
+    kubectl.ok(&["rollout", "status", "deployment/web", "--namespace=edge", "--timeout=10m"])?;
     // By then it would have acted on the other one, which is older.
     assert!(!kubectl.has("replicasets")?, "a namespace that is not its own");
     Ok(())

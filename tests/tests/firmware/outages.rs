@@ -98,6 +98,6 @@ fn roll_out(cluster: &Picokube, image: &str) -> Result<()> {
 }
 
 fn rolled_out(kubectl: &Kubectl<'_>) -> Result<()> {
-    kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=2m"])?;
+    kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=10m"])?;
     Ok(())
 }

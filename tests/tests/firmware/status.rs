@@ -23,7 +23,7 @@ fn pages_and_log_tell_how_the_device_is() -> Result<()> {
 
     let kubectl = cluster.kubectl()?;
     kubectl.ok(&["create", "deployment", "web", "--image=app:1", "--replicas=3"])?;
-    kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=2m"])?;
+    kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=10m"])?;
     let metrics = device.get("/metrics")?;
     assert_eq!(metrics.status, 200);
     let metrics = metrics.text();

@@ -42,7 +42,7 @@ async fn a_device_with_the_token_comes_in_and_one_without_does_not() -> Result<(
     device.wait_for_line("the controllers have started")?;
     for arguments in [
         &["create", "deployment", "web", "--image=app:1", "--replicas=2"][..],
-        &["rollout", "status", "deployment/web", "--timeout=2m"],
+        &["rollout", "status", "deployment/web", "--timeout=10m"],
     ] {
         let mut kubectl = Command::new("kubectl");
         kubectl.env("KUBECONFIG", path.join("kubeconfig")).env("HOME", path);

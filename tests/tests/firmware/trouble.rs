@@ -31,7 +31,7 @@ fn comes_back_after(trouble: &str, told: &str) -> Result<()> {
 
     kubectl.ok(&["create", "deployment", "late", "--image=app:1", "--replicas=2"])?;
     for deployment in ["deployment/early", "deployment/late"] {
-        kubectl.ok(&["rollout", "status", deployment, "--timeout=2m"])?;
+        kubectl.ok(&["rollout", "status", deployment, "--timeout=10m"])?;
     }
     Ok(())
 }

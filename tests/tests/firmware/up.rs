@@ -25,7 +25,7 @@ fn the_controllers_run_on_the_device_and_its_log_is_shown() -> Result<()> {
     cluster.line_with(&["the controllers have started"])?;
     for arguments in [
         &["create", "deployment", "web", "--image=app:1", "--replicas=2"][..],
-        &["rollout", "status", "deployment/web", "--timeout=2m"],
+        &["rollout", "status", "deployment/web", "--timeout=10m"],
     ] {
         let mut kubectl = Command::new("kubectl");
         kubectl.env("KUBECONFIG", &kubeconfig).env("HOME", directory.path());

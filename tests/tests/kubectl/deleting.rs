@@ -103,7 +103,7 @@ fn a_namespace_takes_everything_with_it() -> Result<()> {
     let kubectl = server.kubectl()?;
     kubectl.ok(&["create", "namespace", "gone"])?;
     kubectl.ok(&["--namespace=gone", "apply", "--filename=shop"])?;
-    kubectl.ok(&["delete", "namespace", "gone", "--timeout=120s"])?;
+    kubectl.ok(&["delete", "namespace", "gone", "--timeout=10m"])?;
     ensure!(!kubectl.has("namespace/gone")?, "the namespace is still there");
     for collection in ["/api/v1/pods", "/apis/apps/v1/deployments", "/api/v1/configmaps"] {
         let list = server.get(collection)?.json()?;

@@ -70,7 +70,7 @@ fn wait_ends_when_the_condition_holds() -> Result<()> {
         "wait",
         "--for=condition=Available",
         "deployment/small",
-        "--timeout=120s",
+        "--timeout=10m",
     ])?;
     set_status(
         &server,
@@ -82,11 +82,11 @@ fn wait_ends_when_the_condition_holds() -> Result<()> {
     waiting.line_with(&["deployment.apps/small condition met"])?;
     if kubectl.minor() >= 23 {
         let replicas = "--for=jsonpath={.status.replicas}=2";
-        let waiting = kubectl.follow(&["wait", replicas, "deployment/small", "--timeout=120s"])?;
+        let waiting = kubectl.follow(&["wait", replicas, "deployment/small", "--timeout=10m"])?;
         set_status(&server, &path, json!({"replicas": 2}))?;
         waiting.line_with(&["condition met"])?;
         // Whether it comes in time or too late, it ends well. Before, too late was an error.
-        let delete = ["wait", "--for=delete", "deployment/small", "--timeout=120s"];
+        let delete = ["wait", "--for=delete", "deployment/small", "--timeout=10m"];
         let waiting = kubectl.follow(&delete)?;
         kubectl.ok(&["delete", "deployment/small"])?;
         ensure!(waiting.ends_well()?, "kubectl wait --for=delete failed");
@@ -105,7 +105,7 @@ fn rollout_status_follows_a_deployment() -> Result<()> {
         &path,
         json!({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 1}),
     )?;
-    let following = kubectl.follow(&["rollout", "status", "deployment/small", "--timeout=120s"])?;
+    let following = kubectl.follow(&["rollout", "status", "deployment/small", "--timeout=10m"])?;
     following.line_with(&["1 out of 2 new replicas have been updated"])?;
     set_status(
         &server,

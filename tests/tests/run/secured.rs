@@ -60,7 +60,7 @@ fn rolls_out(directory: &Path, name: &str, command: Command) -> Result<()> {
     let image = ["create", "deployment", name, "--image=app:1", "--replicas=2"];
     kubectl(directory, &image)?;
     let deployment = format!("deployment/{name}");
-    kubectl(directory, &["rollout", "status", &deployment, "--timeout=120s"])
+    kubectl(directory, &["rollout", "status", &deployment, "--timeout=10m"])
 }
 
 #[test]
