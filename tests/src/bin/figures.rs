@@ -40,18 +40,20 @@ fn run() -> Result<()> {
 
     let before = requests(&device)?;
     lab.create("deployments", &deployment(0))?;
-    wait_for_rollout(&lab, &device, 0)?;
+    wait_for_rollout(&lab, 0)?;
+    wait_for_quiet(&lab, &device)?;
     let created = requests(&device)?;
     let containers = json!([{"name": "app", "image": "app:2"}]);
     let change = json!({"spec": {"template": {"spec": {"containers": containers}}}});
     lab.patch("deployments/deployment-0", &change)?;
-    wait_for_rollout(&lab, &device, 0)?;
+    wait_for_rollout(&lab, 0)?;
+    wait_for_quiet(&lab, &device)?;
     let rolled = requests(&device)?;
     for number in 1..DEPLOYMENTS {
         lab.create("deployments", &deployment(number))?;
     }
     for number in 1..DEPLOYMENTS {
-        wait_for_rollout(&lab, &device, number)?;
+        wait_for_rollout(&lab, number)?;
     }
     println!("stack={}", device.metric("picokube_stack_high_water_bytes")?);
     println!("requests_create={}", created - before);
@@ -66,13 +68,18 @@ fn run() -> Result<()> {
     Ok(())
 }
 
-/// Waits until a Deployment is rolled out and the device has nothing more to say about it.
-fn wait_for_rollout(lab: &Lab<'_>, device: &Device, number_of: usize) -> Result<()> {
+/// Waits until a Deployment is rolled out.
+fn wait_for_rollout(lab: &Lab<'_>, number_of: usize) -> Result<()> {
     lab.wait_for(&format!("deployments/deployment-{number_of}"), "rolled out", |deployment| {
         let status = &deployment["status"];
         let counts = ["replicas", "updatedReplicas", "availableReplicas"];
         is_observed(deployment) && counts.iter().all(|count| number(&status[count]) == REPLICAS)
     })?;
+    Ok(())
+}
+
+/// Waits until the device has nothing more to say.
+fn wait_for_quiet(lab: &Lab<'_>, device: &Device) -> Result<()> {
     let mut last = (0, 0);
     lab.wait("the device is quiet", || {
         let now = requests(device)?;
