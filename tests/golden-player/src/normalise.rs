@@ -4,8 +4,20 @@ use anyhow::Result;
 use regex::{Captures, Regex};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use super::alias::Aliases;
+
+/// A pod that was refused has had a name for the length of a message only.
+static REFUSED_PODS: LazyLock<Regex> =
+    LazyLock::new(|| pattern("(-rs[A-Z]+|pods \"[a-z0-9.-]*?)-[bcdfghjklmnpqrstvwxz2456789]{5}\""));
+static UIDS: LazyLock<Regex> =
+    LazyLock::new(|| pattern("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
+
+/// A pattern that is known to be one.
+fn pattern(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a pattern")
+}
 
 /// Replaces names by their aliases in everything it is given.
 #[derive(Debug)]
@@ -14,8 +26,6 @@ pub struct Normaliser {
     hashes: BTreeMap<String, String>,
     names_in_text: Option<Regex>,
     hashes_in_text: Option<Regex>,
-    refused_pods: Regex,
-    uids: Regex,
     namespace: String,
 }
 
@@ -27,11 +37,6 @@ impl Normaliser {
         Ok(Self {
             names_in_text: any_of(renamed.keys(), "", "")?,
             hashes_in_text: any_of(hashes.keys(), r"\b", r"\b")?,
-            // A pod that was refused has had a name for the length of a message only.
-            refused_pods: Regex::new(
-                "(-rs[A-Z]+|pods \"[a-z0-9.-]*?)-[bcdfghjklmnpqrstvwxz2456789]{5}\"",
-            )?,
-            uids: Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")?,
             renamed,
             hashes,
             namespace: namespace.to_owned(),
@@ -58,8 +63,8 @@ impl Normaliser {
         };
         let text = replace(&self.names_in_text, &self.renamed, text);
         let text = replace(&self.hashes_in_text, &self.hashes, &text);
-        let text = self.refused_pods.replace_all(&text, "${1}-?????\"");
-        self.uids.replace_all(&text, "UID").replace(&self.namespace, "NS")
+        let text = REFUSED_PODS.replace_all(&text, "${1}-?????\"");
+        UIDS.replace_all(&text, "UID").replace(&self.namespace, "NS")
     }
 }
 
