@@ -85,7 +85,7 @@ impl Setup {
         Self { words: words.iter().map(|&word| word.to_owned()).collect(), ..self }
     }
 
-    /// Time leaps to the next timer whenever the device waits: about a hundred seconds a second.
+    /// Time leaps whenever the device waits: a little, and with [`Device::leap`] far.
     pub fn with_leaps(self) -> Self {
         Self { leaps: true, ..self }
     }
@@ -167,6 +167,14 @@ impl Device {
     /// Plugs the network cable into the other network.
     pub fn move_to_second_network(&self) -> Result<()> {
         self.running().machine.move_to_second_network()
+    }
+
+    /// Lets time leap from timer to timer for a moment. How far it gets depends on the machine.
+    pub fn leap(&self) -> Result<()> {
+        let running = self.running();
+        running.machine.release_brake()?;
+        std::thread::sleep(Duration::from_millis(5));
+        running.machine.apply_brake()
     }
 
     /// Seconds since the boot by the device's own clock, as its metrics tell.

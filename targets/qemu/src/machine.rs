@@ -37,7 +37,7 @@ pub struct Start<'a> {
     /// Where on the host the firmware's status pages are served.
     pub status: Option<SocketAddr>,
     /// Count instructions: each takes a nanosecond of the firmware's time, and while it waits for a
-    /// timer, time leaps there. An idle hour takes less than a minute.
+    /// timer, time leaps there: by a millisecond at most, see [`Machine::release_brake`].
     pub count_instructions: bool,
     /// There is a second network, for [`Machine::move_to_second_network`]. It has no status pages.
     pub second_network: bool,
@@ -104,6 +104,23 @@ impl Machine {
     /// Pulls the network cable, or plugs it in again.
     pub fn set_link(&self, up: bool) -> Result<()> {
         self.set_network(CABLE, up)
+    }
+
+    /// Where instructions are counted: lets time leap as far as the firmware's next timer, an hour in
+    /// a moment. Whoever talks to it from outside will be too late then.
+    pub fn release_brake(&self) -> Result<()> {
+        self.set_brake("off")
+    }
+
+    /// Lets time leap by no more than a millisecond again.
+    pub fn apply_brake(&self) -> Result<()> {
+        self.set_brake("on")
+    }
+
+    fn set_brake(&self, status: &str) -> Result<()> {
+        self.tell(&format!(
+            r#"{{"execute":"qom-set","arguments":{{"path":"/objects/{BRAKE}","property":"status","value":"{status}"}}}}"#
+        ))
     }
 
     /// Plugs the cable into another network, which gives the device another address.
@@ -178,6 +195,8 @@ const MONITOR: &str = "monitor";
 const CABLE: &str = "cable";
 const FIRST: &str = "first";
 const SECOND: &str = "second";
+/// Its name for something that has a timer.
+const BRAKE: &str = "brake";
 
 fn command(image: &Image, start: Start<'_>, directory: &Path) -> Result<Command> {
     let mut semihosting = "enable=on,target=native".to_owned();
@@ -217,6 +236,10 @@ fn command(image: &Image, start: Start<'_>, directory: &Path) -> Result<Command>
     }
     if start.count_instructions {
         command.args(["-icount", "shift=0,sleep=off"]);
+        // It keeps frames for no longer than they take on a wire, and its timer keeps time from leaping
+        // farther than that.
+        let brake = format!("filter-buffer,id={BRAKE},netdev={CABLE},queue=rx,interval=1000");
+        command.args(["-object", &brake]);
     }
     Ok(command)
 }
