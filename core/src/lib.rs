@@ -31,6 +31,7 @@ pub mod planted;
 pub mod queue;
 pub mod replicaset;
 pub mod resources;
+mod sort;
 pub mod splice;
 pub mod store;
 pub mod text;

@@ -34,6 +34,7 @@ macro_rules! workflows {
             a_rollout_is_followed_to_its_end
             a_rollout_is_scaled_in_proportion
             an_autoscaler_scales
+            a_stranger_is_in_nobodys_way
             a_deployment_deleted_in_the_background
             a_deployment_deleted_in_the_foreground
             a_deployment_deleted_without_its_pods

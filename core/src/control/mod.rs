@@ -7,7 +7,6 @@ mod owner;
 mod pods;
 mod rank;
 mod slow_start;
-mod sort;
 
 pub use claim::{Candidate, Claim, Claimer, claim};
 pub use condition::{NewCondition, set_condition};
@@ -15,4 +14,3 @@ pub use owner::{write_adoption, write_release};
 pub use pods::{is_available, next_availability};
 pub use rank::{Rank, deletion_order};
 pub use slow_start::SlowStart;
-pub use sort::heap_sort;

@@ -2,8 +2,8 @@
 
 use super::plan::{Plan, Step};
 use super::view::{SETS, Set, View};
-use crate::control::heap_sort;
 use crate::planted::{Bug, planted};
+use crate::sort::heap_sort;
 use crate::wire::IntAnnotation;
 use core::cmp::Ordering;
 

@@ -2,7 +2,7 @@
 
 use super::plan::{Plan, Step};
 use super::view::{SETS, Set, View};
-use crate::control::heap_sort;
+use crate::sort::heap_sort;
 use core::cmp::Ordering;
 
 /// Whether `spec.replicas` has changed since an active ReplicaSet was last scaled.

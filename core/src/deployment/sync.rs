@@ -18,7 +18,7 @@ use super::view::{Counts, Facts, SETS, Set, View};
 use super::worker::{Outcome, Phase, Want, Worker};
 
 /// The longest that a sync waits for its ReplicaSets before it is done again.
-const PATIENCE: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_millis(250);
 
 /// Failures in a row after which a key is left alone until something happens to it.
 const RETRIES: u16 = 15;
@@ -152,14 +152,25 @@ impl Worker {
             .chain(orphans)
             .filter(|(slot, ..)| slot.index() >= self.cursor)
             .map(|(slot, set, owned)| (slot, verdict(set, owned)))
-            .filter(|(_, claim)| matches!(claim, Claim::Adopt | Claim::Release))
+            .filter(|(_, claim)| match claim {
+                Claim::Adopt => self.may_adopt != Some(false),
+                Claim::Release => true,
+                _ => false,
+            })
             .min_by_key(|(slot, _)| *slot);
         match next {
-            Some((_, Claim::Adopt)) if !self.rechecked && !planted(Bug::AdoptsWithoutLook) => {
+            Some((_, Claim::Adopt))
+                if self.may_adopt.is_none() && !planted(Bug::AdoptsWithoutLook) =>
+            {
                 Some(Want::Recheck)
             }
             Some((slot, Claim::Adopt)) => Some(Want::Adopt(slot)),
             Some((slot, _)) => Some(Want::Release(slot)),
+            // All that could be claimed is. What could not makes every decision wrong.
+            None if self.outcome != Outcome::Good => {
+                self.phase = Phase::Ending;
+                None
+            }
             None => {
                 self.decide(context, key);
                 None
@@ -328,7 +339,7 @@ impl Context<'_, '_> {
                 _ if is_new && !is_done_over => true,
                 None => !wanted,
                 Some(_) if is_new && plan.scales() => false,
-                Some(worker) => worker.has_got_on() && (is_done_over || !worker.is_at_status()),
+                Some(worker) => worker.has_got_on() && (is_new || !worker.is_at_status()),
             }
         })
     }
@@ -447,7 +458,7 @@ fn sort_by_creation(
     name: impl Fn(&Set) -> Option<crate::text::Name>,
     texts: &crate::text::Interner,
 ) {
-    crate::control::heap_sort(&mut view.sets, |a, b| {
+    crate::sort::heap_sort(&mut view.sets, |a, b| {
         a.created.cmp(&b.created).then_with(|| match (name(a), name(b)) {
             (Some(a), Some(b)) => a.compare(b, texts),
             _ => Ordering::Equal,

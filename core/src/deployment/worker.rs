@@ -18,8 +18,8 @@ pub struct Worker {
     pub(crate) phase: Phase,
     /// Candidates in slots before this one have been claimed or not.
     pub(crate) cursor: usize,
-    /// The live object was looked at, and may adopt.
-    pub(crate) rechecked: bool,
+    /// Whether it may adopt, once the live object was looked at.
+    pub(crate) may_adopt: Option<bool>,
     pub(crate) plan: Plan,
     /// The step at hand.
     pub(crate) at: usize,
@@ -79,7 +79,7 @@ impl Worker {
         uid: Uid::NIL,
         phase: Phase::Idle,
         cursor: 0,
-        rechecked: false,
+        may_adopt: None,
         plan: Plan::EMPTY,
         at: 0,
         open: false,
@@ -97,7 +97,7 @@ impl Worker {
         self.uid = uid;
         self.phase = Phase::Claim;
         self.cursor = 0;
-        self.rechecked = false;
+        self.may_adopt = None;
         self.at = 0;
         self.open = false;
         self.is_held_up = false;

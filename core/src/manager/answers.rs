@@ -189,7 +189,7 @@ fn read<'d, K: Cached>(
             let meta = object.meta();
             let is_news = meta.resource_version > seen && !planted(Bug::NoExpectations);
             if (200..300).contains(&code) && is_news {
-                match object.apply(cache) {
+                match cache.apply_answer(K::CACHED, meta, |cache| object.apply(cache)) {
                     Applied::Changed(change) => router.changed(cache, K::CACHED, &change),
                     Applied::Refused(refusal) => {
                         router.refused(cache, K::CACHED, meta, &refusal);

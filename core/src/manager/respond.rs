@@ -72,9 +72,12 @@ impl Context<'_, '_> {
         match job.task {
             Task::RecheckReplicaSet => match reply.meta {
                 Some(meta) if is_done && meta.uid == worker.uid && meta.deletion.is_none() => {
-                    worker.rechecked = true;
+                    worker.may_adopt = Some(true);
                 }
-                _ => worker.fail(Outcome::Retry, reply.message),
+                _ => {
+                    worker.may_adopt = Some(false);
+                    worker.fail(Outcome::Retry, reply.message);
+                }
             },
             Task::AdoptPod | Task::ReleasePod => {
                 worker.cursor = job.slot.map_or(0, |slot| slot.index() + 1);
@@ -171,9 +174,12 @@ impl Context<'_, '_> {
         match job.task {
             Task::RecheckDeployment => match reply.meta {
                 Some(meta) if is_done && meta.uid == worker.uid && meta.deletion.is_none() => {
-                    worker.rechecked = true;
+                    worker.may_adopt = Some(true);
                 }
-                _ => worker.stop(Outcome::Retry),
+                _ => {
+                    worker.may_adopt = Some(false);
+                    worker.outcome = Outcome::Retry;
+                }
             },
             Task::AdoptReplicaSet | Task::ReleaseReplicaSet => {
                 worker.cursor = job.slot.map_or(0, |slot| slot.index() + 1);
@@ -181,7 +187,7 @@ impl Context<'_, '_> {
                 let is_ignored = reply.kind == ReplyKind::NotFound
                     || (is_release && reply.kind == ReplyKind::Invalid);
                 if !is_done && !is_ignored {
-                    worker.stop(Outcome::Retry);
+                    worker.outcome = Outcome::Retry;
                 }
             }
             Task::CreateReplicaSet => self.set_created(worker, key, reply),

@@ -1,7 +1,7 @@
 //! What a ReplicaSet's worker does next.
 
 use crate::control::{
-    Candidate, Claim, Claimer, Rank, SlowStart, claim, deletion_order, heap_sort, is_available,
+    Candidate, Claim, Claimer, Rank, SlowStart, claim, deletion_order, is_available,
     next_availability,
 };
 use crate::event::Message;
@@ -9,6 +9,7 @@ use crate::link::Slot;
 use crate::manager::Context;
 use crate::planted::Bug::{self, AdoptsUnselected, NeverReleases};
 use crate::planted::planted;
+use crate::sort::heap_sort;
 use crate::store::{Entry, Kind, Pod, Record, ReplicaSet};
 use crate::time::Duration;
 
@@ -50,9 +51,11 @@ impl Worker {
             match self.phase {
                 Phase::Idle => return None,
                 Phase::Claim if self.open > 0 => return None,
-                Phase::Claim if self.outcome != Outcome::Good => self.phase = Phase::Ending,
+                Phase::Claim if !has_valid_selector(context, key) => self.phase = Phase::Ending,
                 Phase::Claim => match self.next_claim(context, key) {
                     Some(want) => return Some(want),
+                    // All that could be claimed is. What could not makes numbers wrong.
+                    None if self.outcome != Outcome::Good => self.phase = Phase::Ending,
                     None => self.manage(context, key),
                 },
                 Phase::Create if self.creations.is_over() => {
@@ -105,10 +108,6 @@ impl Worker {
     fn next_claim(&mut self, context: &mut Context<'_, '_>, key: Slot) -> Option<Want> {
         let rs = context.cache.replica_sets.get(key)?;
         let (selector, namespace) = (rs.record.selector, rs.namespace());
-        if selector.validate().is_err() {
-            self.phase = Phase::Ending;
-            return None;
-        }
         let claimer = Claimer { deleting: rs.record.is_deleting() };
         let texts = &*context.cache.texts;
         let verdict = |pod: &Entry<Pod>, owned: Option<bool>| {
@@ -122,10 +121,14 @@ impl Worker {
             .chain(orphans)
             .filter(|(slot, pod, _)| slot.index() >= self.cursor && pod.record.is_active())
             .map(|(slot, pod, owned)| (slot, verdict(pod, owned)))
-            .filter(|(_, claim)| matches!(claim, Claim::Adopt | Claim::Release))
+            .filter(|(_, claim)| match claim {
+                Claim::Adopt => self.may_adopt != Some(false),
+                Claim::Release => true,
+                _ => false,
+            })
             .min_by_key(|(slot, _)| *slot)?;
         match next {
-            (_, Claim::Adopt) if !self.rechecked && !planted(Bug::AdoptsWithoutLook) => {
+            (_, Claim::Adopt) if self.may_adopt.is_none() && !planted(Bug::AdoptsWithoutLook) => {
                 Some(Want::Recheck)
             }
             (slot, Claim::Adopt) => Some(Want::Adopt(slot)),
@@ -288,6 +291,12 @@ impl Worker {
             context.cache.free_replica_set(key);
         }
     }
+}
+
+/// Kubernetes looks no further either.
+fn has_valid_selector(context: &Context<'_, '_>, key: Slot) -> bool {
+    let rs = context.cache.replica_sets.get(key);
+    rs.is_some_and(|rs| rs.record.selector.validate().is_ok())
 }
 
 impl Context<'_, '_> {

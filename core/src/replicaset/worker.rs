@@ -18,8 +18,8 @@ pub struct Worker {
     pub(crate) phase: Phase,
     /// Candidates in slots before this one have been claimed or not.
     pub(crate) cursor: usize,
-    /// The live object was looked at, and may adopt.
-    pub(crate) rechecked: bool,
+    /// Whether it may adopt, once the live object was looked at.
+    pub(crate) may_adopt: Option<bool>,
     pub(crate) creations: SlowStart,
     /// How many pods there are to be when all have been created or deleted.
     pub(crate) goal: usize,
@@ -82,7 +82,7 @@ impl Worker {
         uid: Uid::NIL,
         phase: Phase::Idle,
         cursor: 0,
-        rechecked: false,
+        may_adopt: None,
         creations: SlowStart::new(0),
         goal: 0,
         decided: Instant::ZERO,
@@ -107,7 +107,7 @@ impl Worker {
         self.uid = uid;
         self.phase = Phase::Claim;
         self.cursor = 0;
-        self.rechecked = false;
+        self.may_adopt = None;
         self.creations = SlowStart::new(0);
         self.open = 0;
         self.failure = FailureWrite::Keep;

@@ -3,6 +3,7 @@
 use heapless::Vec;
 
 use crate::limits;
+use crate::sort::heap_sort;
 use crate::text::{Interner, Text, TextFull};
 use crate::wire::SharedAnnotations;
 
@@ -29,7 +30,7 @@ impl Annotations {
             return Ok(Self { prints: texts.intern(&digest)?, digest_only: true });
         }
         let mut sorted = annotations.prints.clone();
-        sorted.sort_unstable();
+        heap_sort(&mut sorted, Ord::cmp);
         let mut bytes: Vec<u8, { limits::ANNOTATIONS * PRINT }> = Vec::new();
         let all = sorted.iter().map(|print| print.to_bits().to_le_bytes());
         bytes.extend(all.flatten());

@@ -3,7 +3,7 @@
 use crate::link::Slot;
 use crate::text::{Interner, Name, Text};
 use crate::wire;
-use crate::wire::{Meta, OwnerKind};
+use crate::wire::Meta;
 
 use super::cache::Kind;
 use super::change::{Applied, Change, Event, Owner, RefusalReason};
@@ -14,7 +14,7 @@ use super::{Cache, Deployment, Entry, Pod, Record, ReplicaSet, Table};
 impl Cache<'_> {
     /// A pod was listed, added or modified.
     pub fn apply_pod(&mut self, pod: &wire::Pod) -> Applied {
-        if pod.meta.controller.as_ref().is_some_and(|owner| owner.kind == OwnerKind::Other) {
+        if pod.meta.is_foreign() {
             return match self.delete_pod(&pod.meta) {
                 Some(change) => Applied::Changed(change),
                 None => Applied::Foreign,

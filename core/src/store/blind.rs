@@ -1,7 +1,8 @@
 //! Honest when full: who cannot be decided on because objects of theirs did not fit.
 
 use crate::link::{Link, Slot};
-use crate::wire::{Field, Meta, ObjectFault};
+use crate::text::Labels;
+use crate::wire::{Fault, Field, Meta, ObjectFault};
 
 use super::Cache;
 use super::apply::{namespace_key, obtain_group};
@@ -42,22 +43,22 @@ impl Cache<'_> {
 
     /// An object cannot be used because of one of its fields: as if it did not fit.
     ///
-    /// When it is not known whose it is, nobody may decide.
+    /// When it is not known whose it is, nobody in its namespace may decide; when not even that is
+    /// known, nobody at all.
     pub fn refuse_faulty(&mut self, kind: Kind, fault: &ObjectFault<'_>) -> Refusal {
         let meta = fault.meta;
-        let unknown_owner = matches!(
-            fault.fault.field,
-            Field::Namespace
-                | Field::Metadata
-                | Field::OwnerReference
-                | Field::OwnerKind
-                | Field::OwnerName
-                | Field::OwnerUid
-                | Field::OwnerController
-                | Field::Labels
-        );
-        if unknown_owner {
-            self.blind_everyone(kind);
+        match fault.fault.field {
+            Field::Namespace | Field::Metadata => self.blind_everyone(kind),
+            Field::OwnerReference
+            | Field::OwnerKind
+            | Field::OwnerName
+            | Field::OwnerUid
+            | Field::OwnerController => self.blind_namespace(kind, &meta.namespace),
+            // Too many of them may match, and are known to be too many.
+            Field::Labels if fault.fault.fault != Fault::TooMany => {
+                self.blind_namespace(kind, &meta.namespace);
+            }
+            _ => {}
         }
         let reason = RefusalReason::Faulty;
         match kind {
@@ -95,7 +96,8 @@ impl Cache<'_> {
         );
         let owner = self.blind_named_owner(Kind::Pod, meta);
         if meta.controller.is_none() {
-            self.blind_selecting_replica_sets(meta);
+            // An orphan is the business of those who would adopt it.
+            self.blind_owners(Kind::Pod, &meta.namespace, Some(&meta.labels));
         }
         Refusal { reason, owner: if owner == Owner::None { old_owner } else { owner } }
     }
@@ -119,7 +121,7 @@ impl Cache<'_> {
         );
         let owner = self.blind_named_owner(Kind::ReplicaSet, meta);
         if meta.controller.is_none() {
-            self.blind_selecting_deployments(meta);
+            self.blind_owners(Kind::ReplicaSet, &meta.namespace, Some(&meta.labels));
         }
         Refusal { reason, owner: if owner == Owner::None { old_owner } else { owner } }
     }
@@ -156,6 +158,50 @@ impl Cache<'_> {
         shortage.all_blind_anew = true;
     }
 
+    /// Blinds all owners in a namespace, and those that come.
+    fn blind_namespace(&mut self, members: Kind, namespace: &str) {
+        self.blind_owners(members, namespace, None);
+        let orphans = self.texts.intern(namespace.as_bytes()).map_err(Into::into);
+        let group = orphans.and_then(|namespace| {
+            let key = namespace_key(members, Role::Orphans, namespace);
+            let group = self.groups.obtain(self.texts, &key);
+            self.texts.release(namespace);
+            group
+        });
+        match group {
+            Ok(group) => self.groups.blind(group),
+            Err(_) => self.blind_everyone(members),
+        }
+    }
+
+    /// Blinds the owners in a namespace that may select these labels, or all of them.
+    fn blind_owners(&mut self, members: Kind, namespace: &str, labels: Option<&Labels>) {
+        let owners = match members {
+            Kind::Pod => Kind::ReplicaSet,
+            Kind::ReplicaSet => Kind::Deployment,
+            Kind::Deployment => return,
+        };
+        let mut at = self.first_in_namespace(owners, namespace);
+        while let Some(owner) = at {
+            let found = match owners {
+                Kind::ReplicaSet => {
+                    let found = self.replica_sets.get(owner);
+                    found.map(|rs| (rs.record.selector, rs.place(List::InNamespace).after))
+                }
+                Kind::Deployment => {
+                    let found = self.deployments.get(owner);
+                    found.map(|d| (d.record.selector, d.place(List::InNamespace).after))
+                }
+                Kind::Pod => None,
+            };
+            let Some((selector, next)) = found else { return };
+            at = next;
+            if labels.is_none_or(|labels| selector.may_match(self.texts, labels)) {
+                self.blind(members, owner);
+            }
+        }
+    }
+
     /// Blinds the controller that an object's reference names, cached or not; for an orphan, the
     /// orphans of its namespace are marked instead.
     fn blind_named_owner(&mut self, members: Kind, meta: &Meta) -> Owner {
@@ -189,33 +235,6 @@ impl Cache<'_> {
         match obtained {
             Ok(group) => self.groups.blind(group),
             Err(_) => self.blind_everyone(members),
-        }
-    }
-
-    /// An orphan is the business of those who would adopt it.
-    fn blind_selecting_replica_sets(&mut self, meta: &Meta) {
-        let mut at = self.first_in_namespace(Kind::ReplicaSet, &meta.namespace);
-        while let Some((slot, entry)) =
-            at.and_then(|slot| Some((slot, self.replica_sets.get(slot)?)))
-        {
-            at = entry.place(List::InNamespace).after;
-            let selector = entry.record.selector;
-            if selector.may_match(self.texts, &meta.labels) {
-                self.blind(Kind::Pod, slot);
-            }
-        }
-    }
-
-    fn blind_selecting_deployments(&mut self, meta: &Meta) {
-        let mut at = self.first_in_namespace(Kind::Deployment, &meta.namespace);
-        while let Some((slot, entry)) =
-            at.and_then(|slot| Some((slot, self.deployments.get(slot)?)))
-        {
-            at = entry.place(List::InNamespace).after;
-            let selector = entry.record.selector;
-            if selector.may_match(self.texts, &meta.labels) {
-                self.blind(Kind::ReplicaSet, slot);
-            }
         }
     }
 }

@@ -24,6 +24,12 @@ pub trait Cached: Object {
     /// The kind's name in the cache.
     const CACHED: Kind;
 
+    /// Whether an object with this metadata is some other controller's business, and not cached.
+    fn is_foreign(meta: &Meta) -> bool {
+        let _ = meta;
+        false
+    }
+
     /// Whether the cache has this object in this state or a later one.
     fn is_known(meta: &Meta, cache: &Cache<'_>) -> bool;
 
@@ -298,6 +304,9 @@ fn delete<K: Cached>(cache: &mut Cache<'_>, handler: &mut dyn Handler, meta: &Me
 }
 
 fn refuse<K: Cached>(cache: &mut Cache<'_>, handler: &mut dyn Handler, fault: &ObjectFault<'_>) {
+    if K::is_foreign(fault.meta) {
+        return delete::<K>(cache, handler, fault.meta);
+    }
     handler.faulty(fault);
     let refusal = cache.refuse_faulty(K::CACHED, fault);
     handler.refused(cache, K::CACHED, fault.meta, &refusal);
@@ -305,6 +314,10 @@ fn refuse<K: Cached>(cache: &mut Cache<'_>, handler: &mut dyn Handler, fault: &O
 
 impl Cached for Pod {
     const CACHED: Kind = Kind::Pod;
+
+    fn is_foreign(meta: &Meta) -> bool {
+        meta.is_foreign()
+    }
 
     fn is_known(meta: &Meta, cache: &Cache<'_>) -> bool {
         cache.has_pod(meta)

@@ -53,6 +53,11 @@ impl Meta {
         has_finalizers: false,
         ends_initial_events: false,
     };
+
+    /// Whether its controller is none of those here.
+    pub fn is_foreign(&self) -> bool {
+        self.controller.as_ref().is_some_and(|owner| owner.kind == OwnerKind::Other)
+    }
 }
 
 /// The owner reference with `controller: true`.
@@ -123,6 +128,8 @@ pub struct MetaState {
     pub(super) annotations: AnnotationReader,
     /// The owner reference at hand has `controller: true`.
     is_controller: bool,
+    /// The owner reference at hand is of no object that there is here.
+    is_foreign: bool,
     /// The owner with `controller: true` has been found.
     has_controller: bool,
 }
@@ -132,6 +139,7 @@ impl MetaState {
         pairs: Pairs::START,
         annotations: AnnotationReader::START,
         is_controller: false,
+        is_foreign: false,
         has_controller: false,
     };
 }
@@ -170,12 +178,17 @@ impl Meta {
             Field::OwnerController => state.is_controller = value.bool()?,
             _ => {
                 let owner = self.controller.get_or_insert_default();
-                match field {
-                    Field::OwnerKind => owner.kind = OwnerKind::parse(value.text()?),
-                    Field::OwnerName => value.fit(&mut owner.name)?,
-                    Field::OwnerUid => owner.uid = parse_uid(value)?,
-                    _ => {}
-                }
+                // The API server lets references be about anything. What cannot be a name or a uid
+                // of an object here is somebody else's, and no fault of the object.
+                let fits = match field {
+                    Field::OwnerKind => {
+                        value.text().map(|kind| owner.kind = OwnerKind::parse(kind))
+                    }
+                    Field::OwnerName => value.fit(&mut owner.name),
+                    Field::OwnerUid => parse_uid(value).map(|uid| owner.uid = uid),
+                    _ => Ok(()),
+                };
+                state.is_foreign |= fits.is_err();
             }
         }
         Ok(())
@@ -203,6 +216,7 @@ impl Meta {
         if field == Field::OwnerReference && !state.has_controller {
             self.controller = None;
             state.is_controller = false;
+            state.is_foreign = false;
         }
     }
 
@@ -211,6 +225,8 @@ impl Meta {
             state.has_controller = state.is_controller;
             if !state.has_controller {
                 self.controller = None;
+            } else if state.is_foreign {
+                self.controller.get_or_insert_default().kind = OwnerKind::Other;
             }
         }
     }
@@ -218,7 +234,7 @@ impl Meta {
     /// Whether the object can be told from others.
     pub(super) fn check(&self) -> Result<(), FieldFault> {
         let too_many = self.labels.as_slice().is_err();
-        let owner = self.controller.as_ref();
+        let owner = self.controller.as_ref().filter(|owner| owner.kind != OwnerKind::Other);
         let missing = |field| FieldFault { field, fault: Fault::Missing };
         match () {
             () if self.name.is_empty() => Err(missing(Field::Name)),

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use picokube_core::link::Slot;
 use picokube_core::store::{Applied, Cache, Change, Event, Kind, Owner};
-use picokube_core::wire::OwnerKind;
+use picokube_core::wire::{OwnerKind, ResourceVersion};
 
 use crate::cluster::{Cluster, Id, KINDS, Object, apply, delete, free};
-use crate::support::{Rng, uid};
+use crate::support::{Rng, meta, pod, uid};
 
 type Memory = picokube_core::resources! {
     pods: 64, replica_sets: 24, deployments: 12, groups: 120, texts: 300,
@@ -310,4 +310,24 @@ fn relist(
     let server = &*server;
     known.of_mut(kind).retain(|id, _| server.of(kind).contains_key(id));
     check_all(cache, known);
+}
+
+/// It may be gone again: then no watch that begins after the list will tell.
+#[test]
+fn what_only_an_answer_has_told_of_is_on_no_list() {
+    for (version, stays) in [(4, true), (5, false), (10, false)] {
+        let mut memory = picokube_core::resources::Resources::<2, 2, 2, 20, 60>::new();
+        let mut cache = memory.parts().cache;
+        let created = pod(meta("ns", "created", 1, 5, &[], None));
+        let listed = pod(meta("ns", "listed", 2, 3, &[], None));
+        cache.begin_relist(Kind::Pod);
+        cache.apply_pod(&listed);
+        for answer in [&created, &listed] {
+            cache.apply_answer(Kind::Pod, &answer.meta, |cache| cache.apply_pod(answer));
+        }
+        let mut sweep = cache.sweep_until(Kind::Pod, ResourceVersion::new(version));
+        let gone: Vec<_> = std::iter::from_fn(|| cache.sweep_next(&mut sweep)).collect();
+        assert_eq!(gone.is_empty(), stays, "a list of version {version}");
+        assert_eq!(cache.pods.iter().count(), 1 + usize::from(stays));
+    }
 }

@@ -330,6 +330,34 @@ fn groups_are_held_exactly_to_their_capacity() {
 }
 
 #[test]
+fn when_everyone_was_blind_everyone_is_looked_at_again() {
+    let mut memory = picokube_core::resources::Resources::<8, 2, 1, 4, 60>::new();
+    let mut cache = memory.parts().cache;
+    let rs = replica_set(meta("ns", "web", 1, 1, &[], None), &[("app", "web")]);
+    let Applied::Changed(web) = cache.apply_replica_set(&rs) else { panic!() };
+    let pods: Vec<_> = (0..4_u64)
+        .map(|number| {
+            let owner = (OwnerKind::ReplicaSet, format!("rs{number}"), 100 + number);
+            pod(meta("elsewhere", &format!("rs{number}-x"), number + 10, 1, &[], Some(&owner)))
+        })
+        .collect();
+    for pod in &pods {
+        cache.apply_pod(pod);
+    }
+    assert!(cache.is_everyone_blind(Kind::Pod) && cache.is_blind(Kind::Pod, web.slot));
+    for pod in &pods {
+        cache.delete_pod(&pod.meta);
+    }
+    assert!(cache.take_relist_wish(Kind::Pod));
+    cache.begin_relist(Kind::Pod);
+    let mut sweep = cache.sweep(Kind::Pod);
+    assert_eq!(cache.sweep_next(&mut sweep), None);
+    let healed: Vec<_> = std::iter::from_fn(|| cache.heal_next(&mut sweep)).collect();
+    assert!(healed.contains(&Owner::Resolved(web.slot)), "{healed:?}");
+    assert!(!cache.is_blind(Kind::Pod, web.slot));
+}
+
+#[test]
 fn objects_at_kubernetes_full_limits_are_cached_and_found() {
     let mut memory = Box::new(picokube_core::resources::Resources::<2, 2, 2, 20, 400>::new());
     let mut cache = memory.parts().cache;

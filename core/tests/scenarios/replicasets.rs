@@ -51,6 +51,47 @@ fn orphans_that_match_are_adopted_and_others_left_alone() {
     });
 }
 
+/// As if it had never been: the API server refuses such a selector.
+#[test]
+fn a_selector_that_is_none_creates_nothing() {
+    with_cluster(|cluster| {
+        let mut set = replica_set(3);
+        let selector = json!({"matchExpressions": [{"key": "app", "operator": "Resembles"}]});
+        set["spec"]["selector"] = selector;
+        cluster.create("replicasets", set);
+        cluster.run(picokube_core::time::Duration::from_secs(20));
+        assert_eq!(cluster.pods(|_| true).len(), 0);
+    });
+}
+
+#[test]
+fn a_pod_that_cannot_be_adopted_does_not_keep_others_from_it() {
+    for lost in ["one", "two", "three"] {
+        with_cluster(|cluster| {
+            for name in ["one", "two", "three"] {
+                cluster.create("pods", pod(name, "db"));
+            }
+            cluster.settle();
+            cluster.accident = Some((format!("pods/{lost}"), Accident::LostBefore));
+            cluster.create("replicasets", replica_set(3));
+            let earlier = cluster.server.log.len();
+            cluster.rollout();
+            assert_eq!(cluster.accident, None, "it has happened");
+            let log = &cluster.server.log[earlier..];
+            let patched: Vec<&str> = log
+                .iter()
+                .filter(|(method, target, _)| method == "PATCH" && target.contains("/pods/"))
+                .filter_map(|(_, target, _)| target.split(['/', '?']).nth(6))
+                .take(3)
+                .collect();
+            // The one that was lost comes last, when all is tried again.
+            assert_eq!(patched.last(), Some(&lost), "{log:?}");
+            assert_eq!(cluster.pods(|_| true).len(), 3);
+            assert_eq!(status(cluster)["readyReplicas"], json!(3));
+        });
+    }
+}
+
 #[test]
 fn a_pod_that_no_longer_matches_is_released_and_replaced() {
     with_cluster(|cluster| {

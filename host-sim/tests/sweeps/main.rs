@@ -51,14 +51,13 @@ const TURNS: u64 = 20;
 /// - The garbage collector is so quick that a pod is seen to go before its ReplicaSet is.
 /// - Pods that go take no time, or come in another order, and ReplicaSets tell so more or less
 ///   often.
-const OTHER_RACES: [(&str, &str); 9] = [
+const OTHER_RACES: [(&str, &str); 8] = [
     ("d-scale-down-colocated", "events"),
     ("d-scale-down-colocated", "pods-left"),
     ("d-scale-down-colocated-young", "events"),
     ("d-scale-down-colocated-young", "pods-left"),
     ("d-delete-background", "pod-order"),
     ("d-hash-collision", "pod-order"),
-    ("dt-recreate-slow-termination", "strict-Deployment"),
     ("dt-scale-down", "strict-Deployment"),
     ("dt-scale-down", "strict-ReplicaSet"),
 ];

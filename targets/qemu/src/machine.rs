@@ -118,9 +118,9 @@ impl Machine {
     }
 
     fn set_brake(&self, status: &str) -> Result<()> {
-        self.tell(&format!(
-            r#"{{"execute":"qom-set","arguments":{{"path":"/objects/{BRAKE}","property":"status","value":"{status}"}}}}"#
-        ))
+        let property =
+            format!(r#""path":"/objects/{BRAKE}","property":"status","value":"{status}""#);
+        self.tell(&format!(r#"{{"execute":"qom-set","arguments":{{{property}}}}}"#))
     }
 
     /// Plugs the cable into another network, which gives the device another address.

@@ -1,9 +1,9 @@
 //! Scaling by hand, and as an autoscaler does it.
 
 use anyhow::{Result, ensure};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::lab::{is_observed, number};
+use crate::lab::{Lab, deployment, is_observed, number};
 use crate::picokube::Picokube;
 
 use super::Web;
@@ -64,5 +64,48 @@ pub fn an_autoscaler_scales(cluster: &Picokube) -> Result<()> {
     web.rolled_out()?;
     assert_eq!(lab.list("replicasets")?.len(), 1, "scaling makes no revision");
     assert_eq!(web.revision()?, "1");
+    Ok(())
+}
+
+/// Whatever somebody else has in a namespace of theirs, as far as the API server takes it.
+pub fn a_stranger_is_in_nobodys_way(cluster: &Picokube) -> Result<()> {
+    let web = Web::new(cluster, "scale-beside", 2)?;
+    let stranger = Lab::new(cluster, "stranger")?;
+    let uid = "5e8f1a20-3b4c-4d5e-8f70-a1b2c3d4e5f6";
+    let odd_names = [("Foo", "x", "abc"), ("ReplicaSet", "x", "abc"), ("Foo", "x", uid)];
+    let mut objects: Vec<Value> = odd_names
+        .into_iter()
+        .flat_map(|(kind, name, uid)| [None, Some(false), Some(true)].map(|c| (kind, name, uid, c)))
+        .map(|(kind, name, uid, controller)| {
+            let reference = json!({
+                "apiVersion": "v1", "kind": kind, "name": name, "uid": uid,
+                "controller": controller,
+            });
+            json!({"ownerReferences": [reference]})
+        })
+        .collect();
+    let labels: Map<String, Value> =
+        (0..1_000).map(|number| (format!("label-{number}"), json!("x"))).collect();
+    objects.push(json!({"labels": labels}));
+    objects.push(json!({"annotations": {"example.org/large": "x".repeat(200_000)}}));
+    for (number, metadata) in objects.iter().enumerate() {
+        let containers = json!([{"name": "app", "image": "app:1"}]);
+        let mut pod = json!({"metadata": metadata, "spec": {"containers": containers}});
+        pod["metadata"]["name"] = json!(format!("odd-{number}"));
+        stranger.create("pods", &pod)?;
+        let mut set = deployment("odd", 1)["spec"].take();
+        set["replicas"] = json!(0);
+        let mut set = json!({"metadata": metadata, "spec": set});
+        set["metadata"]["name"] = json!(format!("odd-{number}"));
+        stranger.create("replicasets", &set)?;
+    }
+    web.kubectl.ok(&["scale", "deployment/web", "--replicas=4"])?;
+    web.rolled_out()?;
+    web.set_image("app:2")?;
+    web.rolled_out()?;
+    assert_eq!(web.images()?, ["app:2"; 4]);
+    let told = web.lab.list("events")?;
+    let blind = told.iter().find(|event| event["reason"] == "ControllerMemoryFull");
+    assert!(blind.is_none(), "{blind:?}");
     Ok(())
 }

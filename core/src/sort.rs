@@ -5,8 +5,8 @@ use core::cmp::Ordering;
 /// Sorts in place, in `n log n` comparisons. Not stable.
 ///
 /// The order of pods for deletion is not transitive, which the sorts of the standard library may
-/// answer with a panic.
-pub fn heap_sort<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
+/// answer with a panic; and those are larger.
+pub(crate) fn heap_sort<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
     let mut is_less = |a: &T, b: &T| compare(a, b).is_lt();
     for root in (0..items.len() / 2).rev() {
         sift_down(items, root, &mut is_less);
