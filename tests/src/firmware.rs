@@ -173,7 +173,6 @@ impl Device {
     pub fn leap(&self) -> Result<()> {
         let running = self.running();
         running.machine.release_brake()?;
-        std::thread::sleep(Duration::from_millis(5));
         running.machine.apply_brake()
     }
 
