@@ -170,8 +170,11 @@ pub(crate) fn self_test() -> Result<()> {
     process::run(workspace::program("picokube-tests", "--bin", "picokube-self-test").arg(image))
 }
 
-/// Builds the decoder of logs, which is looked for beside this program.
+/// Builds the decoder of logs, which is looked for beside this program, unless a test run has done so.
 pub(crate) fn build_decoder() -> Result<()> {
+    if env::var_os(workspace::BUILT).is_some() {
+        return Ok(());
+    }
     let mut cargo = crate::cargo::cargo(&workspace::root());
     process::run(cargo.args(["build", "--quiet"]).args(workspace::APART))
 }

@@ -11,8 +11,12 @@ mod toolchain;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::workspace::IN_THE_WORKSPACE;
+use crate::workspace::{IN_THE_WORKSPACE, ON_A_PC};
 use crate::{firmware, setup, workspace};
+
+/// Test programs that are built only by name.
+const SIMULATION: [&str; 6] = ["--test", "planted", "--test", "seeds", "--test", "sweeps"];
+const PLANTED_BUGS: [&str; 2] = ["--features", "picokube/planted-bugs"];
 
 /// A check.
 #[derive(Clone, Copy, Subcommand)]
@@ -25,6 +29,8 @@ pub(crate) enum Gate {
     Deny,
     /// clippy, warnings denied, on this machine's target
     Clippy,
+    /// The same, of what a test run has no look at while it builds it
+    ClippyRest,
     /// clippy, warnings denied, on the bare-metal target
     ClippyFirmware,
     /// rustdoc, warnings denied
@@ -47,11 +53,13 @@ impl Gate {
             Self::Deny => dependencies::check(&root),
             Self::Clippy => {
                 // In one go with what is built apart: nothing is run here, so features do not matter.
-                let packages =
-                    [&IN_THE_WORKSPACE[..], &["--features", "picokube/planted-bugs"]].concat();
+                let packages = [&IN_THE_WORKSPACE[..], &PLANTED_BUGS].concat();
                 toolchain::clippy(&root, &["--all-targets"], &packages)?;
-                let by_name = ["--test", "planted", "--test", "seeds", "--test", "sweeps"];
-                toolchain::clippy(&root, &by_name, &packages)
+                toolchain::clippy(&root, &SIMULATION, &packages)
+            }
+            Self::ClippyRest => {
+                let targets = [&["--bench", "*"][..], &SIMULATION].concat();
+                toolchain::clippy(&root, &targets, &[&ON_A_PC[..], &PLANTED_BUGS].concat())
             }
             Self::ClippyFirmware => {
                 setup::run()?;

@@ -28,8 +28,5 @@ fn build(root: &Path, board: &str) -> Result<()> {
     }
     let mut cargo = embedded_cargo("build");
     cargo.current_dir(&folder).args(["--quiet", "--locked", "--profile", "firmware"]);
-    // What fits so fits all the more when it is made as small as it can be, which takes its time.
-    cargo.args(["--config", "profile.firmware.lto=\"off\""]);
-    cargo.args(["--config", "profile.firmware.debug=false"]);
     process::run(cargo.arg("--target-dir").arg(firmware::target()))
 }

@@ -75,6 +75,16 @@ mod tests {
     }
 
     #[test]
+    fn a_build_of_tests_fails_on_a_warning_of_clippys() {
+        let build = |source| {
+            let folder = crate_with(source);
+            process::run(crate::cargo::with_clippy(cargo(folder.path(), "test").arg("--no-run")))
+        };
+        assert!(build("pub fn f() {}\n").is_ok());
+        assert!(build("pub fn f(x: Vec<u8>) -> bool { x.len() == 0 }\n").is_err());
+    }
+
+    #[test]
     fn clippy_fails_on_a_warning_on_the_bare_metal_target() {
         let check = |source| {
             let folder = crate_with(source);

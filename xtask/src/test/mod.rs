@@ -141,10 +141,10 @@ fn command(lane: Lane, words: &[&str], uses_built: bool, log: &Path) -> Result<R
 
 /// Runs tests that only cargo can run.
 fn cargo_test(words: &[&[&str]], log: &Path) -> Result<Tests> {
-    let mut cargo = process::patient(Path::new(env!("CARGO")));
-    crate::cargo::as_a_user(&mut cargo).current_dir(workspace::root()).args(words.concat());
     let mut tests = Tests::default();
-    process::run_logged(&mut cargo, log, |line| tests.see(line))?;
+    // With what the other tests were built with: nothing is built anew.
+    let mut cargo = programs::cargo(words);
+    process::run_logged(crate::cargo::with_clippy(&mut cargo), log, |line| tests.see(line))?;
     Ok(tests)
 }
 

@@ -23,9 +23,9 @@ pub(super) struct Step {
 pub(super) enum Work {
     /// A command of `cargo xtask`.
     Command(&'static [&'static str]),
-    /// Builds programs by `cargo` with these words. Those that are tests are then run.
+    /// Builds programs by `cargo` with these words, looked at by clippy. Those that are tests are then run.
     Build(&'static [&'static [&'static str]]),
-    /// The same, of programs that no other test may start.
+    /// Builds programs that no other test may start.
     BuildApart(&'static [&'static [&'static str]]),
     /// Runs tests by `cargo` with these words.
     Test(&'static [&'static [&'static str]]),
@@ -61,7 +61,7 @@ const STEPS: [Step; 17] = [
     step("simulation", Lane::Host, &[], Work::BuildApart(SIMULATION)),
     step("planted-bugs", Lane::Host, &[], Work::BuildApart(PLANTED_BUGS)),
     step("sizes", Lane::Waiting, &["build", "log-decoder", "images"], Work::Command(&["sizes"])),
-    quick("clippy", Lane::Host, &[], Work::Command(&["clippy"])),
+    quick("clippy-rest", Lane::Host, &[], Work::Command(&["clippy-rest"])),
     quick("doc", Lane::Host, &[], Work::Command(&["doc"])),
     quick("doc-tests", Lane::Host, &[], Work::Test(DOC_TESTS)),
     step("clippy-firmware", Lane::Embedded, &["setup"], Work::Command(&["clippy-firmware"])),
@@ -84,7 +84,7 @@ pub(crate) struct Selection {
     /// What to run before every commit: no firmware, no boards, no long simulations
     #[arg(long)]
     quick: bool,
-    /// Only this, and what it needs: a step (`clippy`, `sizes`), a test program (`kubectl`), tests of a
+    /// Only this, and what it needs: a step (`doc`, `sizes`), a test program (`kubectl`), tests of a
     /// program (`kubectl::applying`), or all tests with this in their names (of the simulation, those of
     /// `seeds`, `sweeps` or `planted`)
     #[arg(long, value_name = "NAME", conflicts_with = "quick")]

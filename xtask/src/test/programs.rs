@@ -97,7 +97,7 @@ impl Program {
 /// Builds programs by one cargo in one go: one set of features for all. Gives those that are tests, and
 /// keeps the others for them.
 pub(super) fn build(words: &[&[&str]], log: &Path) -> Result<Vec<Program>> {
-    let (programs, others) = build_apart(words, log)?;
+    let (programs, others) = run(crate::cargo::with_clippy(&mut cargo(words)), log)?;
     others.iter().try_for_each(|other| keep(other, &built()))?;
     Ok(programs)
 }
@@ -105,12 +105,21 @@ pub(super) fn build(words: &[&[&str]], log: &Path) -> Result<Vec<Program>> {
 /// Builds programs of another sort than all others. Gives those that are tests, and where the others
 /// are, which no test may start.
 pub(super) fn build_apart(words: &[&[&str]], log: &Path) -> Result<(Vec<Program>, Vec<PathBuf>)> {
+    run(&mut cargo(words), log)
+}
+
+/// cargo with these words, which gets out of the way of what waits for it.
+pub(super) fn cargo(words: &[&[&str]]) -> Command {
     let mut cargo = process::patient(Path::new(env!("CARGO")));
-    crate::cargo::as_a_user(&mut cargo).current_dir(workspace::root());
-    cargo.args(words.concat()).arg("--message-format=json-render-diagnostics");
+    crate::cargo::as_a_user(&mut cargo).current_dir(workspace::root()).args(words.concat());
+    cargo
+}
+
+fn run(cargo: &mut Command, log: &Path) -> Result<(Vec<Program>, Vec<PathBuf>)> {
+    cargo.arg("--message-format=json-render-diagnostics");
     let mut programs = Vec::new();
     let mut others = Vec::new();
-    process::run_read(&mut cargo, log, |message| match program(message) {
+    process::run_read(cargo, log, |message| match program(message) {
         Some(Built::Test(program)) => programs.push(program),
         Some(Built::Other(path)) => others.push(path),
         None => {}
