@@ -198,7 +198,7 @@ fn pod(number: usize, version: u64) -> Pod {
     Pod {
         meta,
         node: node.as_str().try_into().expect("a short name"),
-        ready: Some(ConditionStatus::True),
+        ready: Some(ConditionStatus::True).into(),
         ..Pod::default()
     }
 }

@@ -38,3 +38,4 @@ pub mod text;
 pub mod time;
 pub mod watch;
 pub mod wire;
+pub mod zero;

@@ -249,7 +249,6 @@ fn what_is_known_is_not_read_again_but_must_be_json() {
     }
     let told = |text: &str, chunk: usize, memory: &Knows| {
         let mut decoder = Box::new(FeedDecoder::<Pod>::new());
-        decoder.begin_watch();
         let mut events = Vec::new();
         for mut rest in text.as_bytes().chunks(chunk) {
             while !rest.is_empty() {
@@ -329,7 +328,6 @@ fn a_template_that_is_known_is_not_read() {
     let template = r#"{"metadata":{"labels":{"app":"a"}},"spec":{"hostname":"x"}}"#;
     let read = |stream: &str, chunk: usize| {
         let mut decoder = Box::new(FeedDecoder::<ReplicaSet>::new());
-        decoder.begin_watch();
         let mut events = Vec::new();
         for mut rest in stream.as_bytes().chunks(chunk) {
             while !rest.is_empty() {

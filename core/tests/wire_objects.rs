@@ -156,7 +156,7 @@ fn a_deployment_has_what_decisions_need() {
     assert_eq!(progressing.message, "", "no decision needs it, so that it is not kept");
     assert_eq!(progressing.last_update, time("2026-03-02T08:16:00Z"));
     assert_eq!(progressing.last_transition, time("2026-02-27T10:00:00Z"));
-    assert_eq!(status.replica_failure, None);
+    assert_eq!(status.replica_failure.as_ref(), None);
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn readiness_phase_finalizers_and_deletion_are_seen() {
     })
     .unwrap();
     assert!(pod.meta.has_finalizers && !pod.is_ready() && pod.phase.is_terminal());
-    assert_eq!(pod.ready, Some(ConditionStatus::False));
+    assert_eq!(pod.ready.get(), Some(ConditionStatus::False));
     assert_eq!(pod.meta.deletion, time("2026-03-02T08:00:00Z"));
     let pod = pod_with(|pod| {
         pod["metadata"]["finalizers"] = json!([]);
@@ -405,7 +405,7 @@ fn readiness_phase_finalizers_and_deletion_are_seen() {
     })
     .unwrap();
     assert!(!pod.meta.has_finalizers && pod.node.is_empty());
-    assert_eq!((pod.ready, pod.phase), (None, Phase::Empty));
+    assert_eq!((pod.ready.get(), pod.phase), (None, Phase::Empty));
 }
 
 #[test]

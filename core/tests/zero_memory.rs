@@ -3,11 +3,17 @@
 
 use std::sync::Mutex;
 
+use picokube_core::manager::Workspace;
+
 type Large = picokube_core::resources! {
     pods: 60_000, replica_sets: 60_000, deployments: 60_000, groups: 60_000, texts: 60_000,
 };
 
 static LARGE: Mutex<Large> = Mutex::new(Large::new());
+
+type Busy = Workspace<80, 200, 60_000>;
+
+static BUSY: Mutex<Busy> = Mutex::new(Busy::new());
 
 #[test]
 fn resources_take_no_room_in_the_image() {
@@ -16,6 +22,20 @@ fn resources_take_no_room_in_the_image() {
     // Used, so that it is really there; and parts() works at the largest capacities.
     let mut large = LARGE.lock().unwrap();
     assert_eq!(large.parts().cache.pods.capacity(), 60_000);
-    let image = std::env::current_exe().and_then(std::fs::metadata).unwrap().len();
+    let image = image();
     assert!(image < memory, "an image of {image} bytes holds {memory} bytes of memory");
+}
+
+#[test]
+fn work_in_progress_takes_no_room_in_the_image() {
+    let memory = size_of::<Busy>() as u64;
+    assert!(memory > 10_000_000);
+    // A single byte that is not zero would put all of it into the image.
+    let _ = BUSY.lock().unwrap().desk();
+    let image = image();
+    assert!(image < memory, "an image of {image} bytes holds {memory} bytes of memory");
+}
+
+fn image() -> u64 {
+    std::env::current_exe().and_then(std::fs::metadata).unwrap().len()
 }

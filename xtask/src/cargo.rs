@@ -13,15 +13,6 @@ pub(crate) fn cargo(folder: &Path) -> Command {
     cargo
 }
 
-/// Lets clippy have a look at the workspace's own crates while cargo compiles them, as `cargo clippy` does
-/// without compiling: what depends on them needs no second look at everything. Warnings are errors.
-///
-/// clippy's compiler leaves optimisation to LLVM alone, so this is not for what is to be fast.
-pub(crate) fn with_clippy(cargo: &mut Command) -> &mut Command {
-    cargo.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
-    cargo.env("CLIPPY_ARGS", ["--deny", "warnings", ""].join("__CLIPPY_HACKERY__"))
-}
-
 /// Takes away what the cargo or the test run that started us has told.
 pub(crate) fn as_a_user(cargo: &mut Command) -> &mut Command {
     for (name, _) in std::env::vars_os() {

@@ -3,10 +3,13 @@
 
 mod boards;
 mod dependencies;
+mod image;
 mod purity;
 mod sizes;
 mod tidy;
 mod toolchain;
+
+pub(crate) use toolchain::with_clippy;
 
 use anyhow::Result;
 use clap::Subcommand;

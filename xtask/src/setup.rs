@@ -24,12 +24,32 @@ pub(crate) fn run() -> Result<()> {
 
 /// `cargo SUBCOMMAND` by a toolchain that has the bare-metal targets.
 pub(crate) fn embedded_cargo(subcommand: &str) -> Command {
-    if let Some(Toolchain::Debian) = Toolchain::with_targets() {
-        return debian::cargo(subcommand);
-    }
-    let mut cargo = crate::cargo::cargo(&workspace::root());
-    cargo.arg(subcommand);
+    let mut cargo = match Toolchain::with_targets() {
+        Some(Toolchain::Debian) => debian::cargo(subcommand),
+        _ => {
+            let mut cargo = crate::cargo::cargo(&workspace::root());
+            cargo.arg(subcommand);
+            cargo
+        }
+    };
+    cargo.arg("--config").arg(same_in_every_home());
     cargo
+}
+
+/// Panics say where in the source they are. In an image, these paths must not tell in whose home it was
+/// built, nor make it longer there.
+fn same_in_every_home() -> String {
+    let [cargo_home, root] = folders();
+    let flags = [(cargo_home, "cargo"), (root, "picokube")]
+        .map(|(folder, name)| format!("--remap-path-prefix={folder}={name}"));
+    format!("target.'cfg(all(target_arch = \"arm\", target_os = \"none\"))'.rustflags={flags:?}")
+}
+
+/// Where what firmware is built from is on this machine: that of others, and ours.
+pub(crate) fn folders() -> [String; 2] {
+    let home = std::env::var("HOME").unwrap_or_default();
+    let cargo_home = std::env::var("CARGO_HOME").unwrap_or(format!("{home}/.cargo"));
+    [cargo_home, workspace::root().display().to_string()]
 }
 
 /// Which compiler builds firmware.

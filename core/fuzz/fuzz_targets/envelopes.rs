@@ -40,7 +40,6 @@ fn watch<K: Object + Debug>(text: &[u8], chunk: usize) -> Vec<String> {
 
 fn news<K: Object + Debug>(text: &[u8], chunk: usize) -> Vec<String> {
     let mut decoder = Box::new(FeedDecoder::<K>::new());
-    decoder.begin_watch();
     events(text, chunk, |bytes| decoder.feed_watch(bytes, &Odd).map(told))
 }
 

@@ -8,7 +8,7 @@ mod pods;
 mod rank;
 mod slow_start;
 
-pub use claim::{Candidate, Claim, Claimer, claim};
+pub use claim::{Candidate, Claim, Claimer, MayAdopt, claim};
 pub use condition::{NewCondition, set_condition};
 pub use owner::{write_adoption, write_release};
 pub use pods::{is_available, next_availability};

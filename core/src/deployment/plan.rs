@@ -5,6 +5,7 @@ use heapless::Vec;
 use crate::control::NewCondition;
 use crate::link::Slot;
 use crate::time::Duration;
+use crate::zero::ZeroOption;
 
 use super::progress::REPLICA_SET_UPDATED;
 use super::view::Counts;
@@ -103,7 +104,7 @@ pub enum End {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StatusWrite {
     /// All numbers, if any is to change.
-    pub counts: Option<Counts>,
+    pub counts: ZeroOption<Counts>,
     /// `deployment.kubernetes.io/revision`, if that is to change.
     pub revision: Option<i64>,
     /// `collisionCount`, if that is to change.
@@ -122,6 +123,7 @@ pub struct StatusWrite {
 
 /// What becomes of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum ConditionWrite {
     /// Nothing.
     Keep,
@@ -176,7 +178,7 @@ impl Plan {
 impl StatusWrite {
     /// Nothing to write.
     pub const EMPTY: Self = Self {
-        counts: None,
+        counts: ZeroOption::None,
         revision: None,
         collision_count: None,
         available: ConditionWrite::Keep,
@@ -195,20 +197,23 @@ impl StatusWrite {
             ConditionWrite::Remove => false,
         };
         let rest = Self {
-            counts: None,
+            counts: ZeroOption::None,
             available: ConditionWrite::Keep,
             progressing: ConditionWrite::Keep,
             ..*self
         };
         goes_on
-            && self.counts.is_some_and(|counts| counts.observed_generation == observed_generation)
+            && self
+                .counts
+                .get()
+                .is_some_and(|counts| counts.observed_generation == observed_generation)
             && !rest.changes_something()
     }
 
     /// Whether anything is to be written.
     pub fn changes_something(&self) -> bool {
         let Self { counts, revision, collision_count, .. } = self;
-        counts.is_some()
+        counts.as_ref().is_some()
             || revision.is_some()
             || collision_count.is_some()
             || [self.available, self.progressing, self.replica_failure]

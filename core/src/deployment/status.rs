@@ -58,7 +58,7 @@ pub(super) fn calculate(view: &View, now: Timestamp) -> StatusWrite {
     };
     let available = set_condition(&d.available, status, reason, now);
     StatusWrite {
-        counts: Some(counts).filter(|counts| *counts != d.status),
+        counts: Some(counts).filter(|counts| *counts != d.status).into(),
         available: available.map_or(ConditionWrite::Keep, ConditionWrite::Set),
         new_set: view.new_set().map_or(NewSet::None, NewSet::of),
         ..StatusWrite::EMPTY

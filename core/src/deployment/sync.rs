@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use crate::control::{Candidate, Claim, Claimer, claim};
+use crate::control::{Candidate, Claim, Claimer, MayAdopt, claim};
 use crate::event::Message;
 use crate::link::Slot;
 use crate::manager::Context;
@@ -10,6 +10,7 @@ use crate::planted::{Bug, planted};
 use crate::store::{self, Entry, Kind, Record, ReplicaSet};
 use crate::time::Duration;
 use crate::wire::{IntAnnotation, Strategy};
+use crate::zero::ZeroOption;
 
 use super::basis::Basis;
 use super::decide::decide;
@@ -93,7 +94,7 @@ impl Worker {
 
     fn is_outdated(&self, context: &Context<'_, '_>, key: Slot) -> bool {
         let told = context.cache.deployments.get(key).map_or(0, |d| d.record.observed_generation());
-        self.plan.status.counts.is_some_and(|counts| counts.observed_generation < told)
+        self.plan.status.counts.get().is_some_and(|counts| counts.observed_generation < told)
     }
 
     /// The step at hand has failed. Scaling down old ReplicaSets may fail: then that is all of it
@@ -153,14 +154,14 @@ impl Worker {
             .filter(|(slot, ..)| slot.index() >= self.cursor)
             .map(|(slot, set, owned)| (slot, verdict(set, owned)))
             .filter(|(_, claim)| match claim {
-                Claim::Adopt => self.may_adopt != Some(false),
+                Claim::Adopt => self.may_adopt != MayAdopt::No,
                 Claim::Release => true,
                 _ => false,
             })
             .min_by_key(|(slot, _)| *slot);
         match next {
             Some((_, Claim::Adopt))
-                if self.may_adopt.is_none() && !planted(Bug::AdoptsWithoutLook) =>
+                if self.may_adopt == MayAdopt::Unknown && !planted(Bug::AdoptsWithoutLook) =>
             {
                 Some(Want::Recheck)
             }
@@ -203,7 +204,7 @@ impl Worker {
         self.plan.push(Step::Warn(Warning::SelectingAll));
         if d.record.observed_generation() < d.record.generation() {
             let observed_generation = d.record.generation();
-            let counts = Some(Counts { observed_generation, ..counts });
+            let counts = ZeroOption::Some(Counts { observed_generation, ..counts });
             self.plan.push_status(StatusWrite { counts, ..StatusWrite::EMPTY });
         }
     }

@@ -2,6 +2,7 @@
 
 use heapless::String;
 
+use crate::control::MayAdopt;
 use crate::limits;
 use crate::link::Slot;
 use crate::time::Instant;
@@ -19,7 +20,7 @@ pub struct Worker {
     /// Candidates in slots before this one have been claimed or not.
     pub(crate) cursor: usize,
     /// Whether it may adopt, once the live object was looked at.
-    pub(crate) may_adopt: Option<bool>,
+    pub(crate) may_adopt: MayAdopt,
     pub(crate) plan: Plan,
     /// The step at hand.
     pub(crate) at: usize,
@@ -79,7 +80,7 @@ impl Worker {
         uid: Uid::NIL,
         phase: Phase::Idle,
         cursor: 0,
-        may_adopt: None,
+        may_adopt: MayAdopt::Unknown,
         plan: Plan::EMPTY,
         at: 0,
         open: false,
@@ -97,7 +98,7 @@ impl Worker {
         self.uid = uid;
         self.phase = Phase::Claim;
         self.cursor = 0;
-        self.may_adopt = None;
+        self.may_adopt = MayAdopt::Unknown;
         self.at = 0;
         self.open = false;
         self.is_held_up = false;

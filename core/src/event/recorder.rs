@@ -5,6 +5,7 @@ use core::fmt::{self, Write};
 use crate::planted::{Bug, planted};
 use crate::text::Interner;
 use crate::time::{Duration, Instant, Timestamp};
+use crate::zero::ZeroOption;
 
 use super::correlate::{Correlated, Keys, Memory, Printer, correlate};
 use super::message::{Message, Subject};
@@ -18,7 +19,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// An event that waits. [`Recorder`] holds a ring of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    waiting: Option<Waiting>,
+    waiting: ZeroOption<Waiting>,
     memory: Memory,
 }
 
@@ -55,14 +56,14 @@ struct Current {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
     /// POST of a new one.
-    Create,
+    Create = 1,
     /// PATCH of one that was sent before.
     Count,
 }
 
 impl Event {
     /// No event.
-    pub const EMPTY: Self = Self { waiting: None, memory: Memory::EMPTY };
+    pub const EMPTY: Self = Self { waiting: ZeroOption::None, memory: Memory::EMPTY };
 }
 
 impl AsMut<Memory> for Event {
@@ -109,7 +110,7 @@ impl Recorder {
                 texts.retain(subject.namespace);
                 subject.name.retain(texts);
                 message.retain(texts);
-                event.waiting = Some(Waiting { subject, message, at });
+                event.waiting = ZeroOption::Some(Waiting { subject, message, at });
                 self.len += 1;
             }
             _ => self.dropped = self.dropped.wrapping_add(1),

@@ -63,9 +63,9 @@ pub struct DigestTooDeep;
 pub struct Digester {
     sum: Digest,
     levels: Vec<Level, DIGEST_DEPTH>,
-    /// Path and shape of the value that comes next.
+    /// Path and shape of the value that comes next; without a shape, it is plain.
     path: u128,
-    shape: &'static Shape,
+    shape: Option<&'static Shape>,
     /// Hashes a key or string while its fragments come.
     hasher: Option<SipHasher13>,
     /// A text that has to be looked at as a whole, as far as it fits.
@@ -105,19 +105,29 @@ enum Tag {
 }
 
 impl Digester {
+    /// A digester for one plain value, until it is [restarted](Self::restart).
+    pub const PLAIN: Self = Self {
+        sum: Digest(0),
+        levels: Vec::new(),
+        path: 0,
+        shape: None,
+        hasher: None,
+        text: Vec::new(),
+        text_is_cut: false,
+        ignored: 0,
+        too_deep: false,
+    };
+
     /// A digester for one value of this shape.
     pub const fn new(shape: &'static Shape) -> Self {
-        Self {
-            sum: Digest(0),
-            levels: Vec::new(),
-            path: 0,
-            shape,
-            hasher: None,
-            text: Vec::new(),
-            text_is_cut: false,
-            ignored: 0,
-            too_deep: false,
-        }
+        let mut digester = Self::PLAIN;
+        digester.shape = Some(shape);
+        digester
+    }
+
+    /// The shape of the value that comes next.
+    fn shape(&self) -> &'static Shape {
+        self.shape.unwrap_or(&Shape::PLAIN)
     }
 
     /// Gets ready for another value.
@@ -125,7 +135,7 @@ impl Digester {
         self.sum = Digest::default();
         self.levels.clear();
         self.path = 0;
-        self.shape = shape;
+        self.shape = Some(shape);
         self.ignored = 0;
         self.too_deep = false;
     }
@@ -151,7 +161,7 @@ impl Digester {
             Event::ObjectEnd | Event::ArrayEnd => return self.close(),
             _ => self.begin_value(),
         }
-        if self.shape.meaning == Meaning::Omitted {
+        if self.shape().meaning == Meaning::Omitted {
             if matches!(event, Event::ObjectStart | Event::ArrayStart) {
                 self.ignored = 1;
             }
@@ -184,7 +194,7 @@ impl Digester {
         *elements += 1;
         let (path, shape) = (level.path, level.shape);
         self.path = hash(path, Tag::Element, &position.to_le_bytes());
-        self.shape = shape.rest();
+        self.shape = Some(shape.rest());
     }
 
     fn key(&mut self, fragment: Fragment<'_>) {
@@ -198,15 +208,15 @@ impl Digester {
         if fragment.last {
             self.path = self.hashed();
             let known = if self.text_is_cut { None } else { shape.member(&self.text) };
-            self.shape = known.unwrap_or(shape.rest());
+            self.shape = Some(known.unwrap_or(shape.rest()));
         }
     }
 
     fn open(&mut self, elements: Option<u32>) {
-        if elements.is_none() && !self.shape.empty_is_absent {
+        if elements.is_none() && !self.shape().empty_is_absent {
             self.leaf(Tag::Object, b"");
         }
-        let level = Level { path: self.path, shape: self.shape, elements };
+        let level = Level { path: self.path, shape: self.shape(), elements };
         if self.levels.push(level).is_err() {
             self.too_deep = true;
             self.ignored = 1;
@@ -226,7 +236,7 @@ impl Digester {
             self.clear_text();
         }
         self.write(fragment.bytes);
-        if self.shape.meaning != Meaning::Plain {
+        if self.shape().meaning != Meaning::Plain {
             self.keep_text(fragment.bytes);
         }
         if fragment.last && !self.meaningful_text() {
@@ -256,7 +266,7 @@ impl Digester {
         if self.text_is_cut {
             return false;
         }
-        match self.shape.meaning {
+        match self.shape().meaning {
             Meaning::Plain | Meaning::Omitted => false,
             Meaning::Quantity { zero_is_absent } => {
                 let Some(value) = Decimal::parse_quantity(&self.text) else { return false };

@@ -43,15 +43,16 @@ impl Manager<'_> {
         let cache = &self.parts.cache;
         let Desk { states, decoders, .. } = &mut self.desk;
         let Some(state) = states.get_mut(usize::from(ticket.lane)) else { return };
-        if !state.readable {
+        if state.is_unreadable {
             return;
         }
-        state.readable = match decoders.get_mut(usize::from(state.decoder)) {
+        let readable = match decoders.get_mut(usize::from(state.decoder)) {
             Some(LaneDecoder::Pod(decoder)) => feed(decoder, cache, bytes),
             Some(LaneDecoder::ReplicaSet(decoder)) => feed(decoder, cache, bytes),
             Some(LaneDecoder::Deployment(decoder)) => feed(decoder, cache, bytes),
             None => false,
         };
+        state.is_unreadable = !readable;
     }
 
     /// The request has ended: with a complete response, or with a failure. The ticket is void.
@@ -183,7 +184,7 @@ fn read<'d, K: Cached>(
         return Reply { kind: ReplyKind::Failed(failure), message: failure.text(), meta: None };
     }
     let code = state.status;
-    let answer = if state.readable { decoder.finish().ok() } else { None };
+    let answer = if state.is_unreadable { None } else { decoder.finish().ok() };
     match answer {
         Some(Answer::Object(object)) => {
             let meta = object.meta();

@@ -150,7 +150,7 @@ impl Author<'_, '_> {
         let mut comma = |out: &mut dyn Write| {
             if core::mem::take(&mut first) { Ok(()) } else { out.write_str(",") }
         };
-        if let Some(counts) = &status.counts {
+        if let Some(counts) = status.counts.as_ref() {
             comma(out)?;
             write!(
                 out,

@@ -1,5 +1,6 @@
 //! What answers mean for the sync that waits for them.
 
+use crate::control::MayAdopt;
 use crate::deployment::{
     self, ConditionWrite, NewSet, REPLICA_SET_CREATE_ERROR, StatusWrite, Step,
 };
@@ -72,10 +73,10 @@ impl Context<'_, '_> {
         match job.task {
             Task::RecheckReplicaSet => match reply.meta {
                 Some(meta) if is_done && meta.uid == worker.uid && meta.deletion.is_none() => {
-                    worker.may_adopt = Some(true);
+                    worker.may_adopt = MayAdopt::Yes;
                 }
                 _ => {
-                    worker.may_adopt = Some(false);
+                    worker.may_adopt = MayAdopt::No;
                     worker.fail(Outcome::Retry, reply.message);
                 }
             },
@@ -174,10 +175,10 @@ impl Context<'_, '_> {
         match job.task {
             Task::RecheckDeployment => match reply.meta {
                 Some(meta) if is_done && meta.uid == worker.uid && meta.deletion.is_none() => {
-                    worker.may_adopt = Some(true);
+                    worker.may_adopt = MayAdopt::Yes;
                 }
                 _ => {
-                    worker.may_adopt = Some(false);
+                    worker.may_adopt = MayAdopt::No;
                     worker.outcome = Outcome::Retry;
                 }
             },

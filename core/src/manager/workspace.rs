@@ -113,7 +113,8 @@ pub(super) enum LaneDecoder {
 }
 
 impl LaneDecoder {
-    const NEW: Self = Self::Pod(AnswerDecoder::new());
+    /// The largest one: what marks the others is zero in it.
+    const NEW: Self = Self::ReplicaSet(AnswerDecoder::new());
 
     /// Gets ready for an answer with an object of this kind.
     pub(super) fn prepare(&mut self, kind: Kind) {
@@ -125,13 +126,13 @@ impl LaneDecoder {
         }
     }
 
-    /// Copies a constant, and not by way of the stack, which may be small.
+    /// Fills the memory in its place, and not by way of the stack, which may be small.
     #[inline(never)]
     fn turn_into(&mut self, kind: Kind) {
         match kind {
-            Kind::Pod => *self = const { Self::Pod(AnswerDecoder::new()) },
-            Kind::ReplicaSet => *self = const { Self::ReplicaSet(AnswerDecoder::new()) },
-            Kind::Deployment => *self = const { Self::Deployment(AnswerDecoder::new()) },
+            Kind::Pod => *self = Self::Pod(const { AnswerDecoder::new() }),
+            Kind::ReplicaSet => *self = Self::ReplicaSet(const { AnswerDecoder::new() }),
+            Kind::Deployment => *self = Self::Deployment(const { AnswerDecoder::new() }),
         }
     }
 }
@@ -145,8 +146,8 @@ pub(super) struct LaneState {
     pub(super) status: u16,
     pub(super) retry_after: Option<u32>,
     pub(super) retries: u8,
-    /// The body so far makes sense.
-    pub(super) readable: bool,
+    /// The body does not make sense.
+    pub(super) is_unreadable: bool,
     /// The request is to be sent again, not before this.
     pub(super) resend_at: Option<Instant>,
     /// Which decoder reads the answer, while the request is under way.
@@ -160,7 +161,7 @@ impl LaneState {
         status: 0,
         retry_after: None,
         retries: 0,
-        readable: true,
+        is_unreadable: false,
         resend_at: None,
         decoder: 0,
     };
@@ -187,8 +188,9 @@ pub(super) struct Job {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Task {
-    RecheckReplicaSet,
+    RecheckReplicaSet = 1,
     AdoptPod,
     ReleasePod,
     CreatePod,

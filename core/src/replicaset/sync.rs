@@ -1,7 +1,7 @@
 //! What a ReplicaSet's worker does next.
 
 use crate::control::{
-    Candidate, Claim, Claimer, Rank, SlowStart, claim, deletion_order, is_available,
+    Candidate, Claim, Claimer, MayAdopt, Rank, SlowStart, claim, deletion_order, is_available,
     next_availability,
 };
 use crate::event::Message;
@@ -122,13 +122,15 @@ impl Worker {
             .filter(|(slot, pod, _)| slot.index() >= self.cursor && pod.record.is_active())
             .map(|(slot, pod, owned)| (slot, verdict(pod, owned)))
             .filter(|(_, claim)| match claim {
-                Claim::Adopt => self.may_adopt != Some(false),
+                Claim::Adopt => self.may_adopt != MayAdopt::No,
                 Claim::Release => true,
                 _ => false,
             })
             .min_by_key(|(slot, _)| *slot)?;
         match next {
-            (_, Claim::Adopt) if self.may_adopt.is_none() && !planted(Bug::AdoptsWithoutLook) => {
+            (_, Claim::Adopt)
+                if self.may_adopt == MayAdopt::Unknown && !planted(Bug::AdoptsWithoutLook) =>
+            {
                 Some(Want::Recheck)
             }
             (slot, Claim::Adopt) => Some(Want::Adopt(slot)),

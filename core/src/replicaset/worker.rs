@@ -2,7 +2,7 @@
 
 use heapless::String;
 
-use crate::control::SlowStart;
+use crate::control::{MayAdopt, SlowStart};
 use crate::limits;
 use crate::link::Slot;
 use crate::time::Instant;
@@ -19,7 +19,7 @@ pub struct Worker {
     /// Candidates in slots before this one have been claimed or not.
     pub(crate) cursor: usize,
     /// Whether it may adopt, once the live object was looked at.
-    pub(crate) may_adopt: Option<bool>,
+    pub(crate) may_adopt: MayAdopt,
     pub(crate) creations: SlowStart,
     /// How many pods there are to be when all have been created or deleted.
     pub(crate) goal: usize,
@@ -82,7 +82,7 @@ impl Worker {
         uid: Uid::NIL,
         phase: Phase::Idle,
         cursor: 0,
-        may_adopt: None,
+        may_adopt: MayAdopt::Unknown,
         creations: SlowStart::new(0),
         goal: 0,
         decided: Instant::ZERO,
@@ -107,7 +107,7 @@ impl Worker {
         self.uid = uid;
         self.phase = Phase::Claim;
         self.cursor = 0;
-        self.may_adopt = None;
+        self.may_adopt = MayAdopt::Unknown;
         self.creations = SlowStart::new(0);
         self.open = 0;
         self.failure = FailureWrite::Keep;

@@ -14,7 +14,7 @@ mod copy;
 mod entry;
 mod text;
 
-use crate::json::{Event, Place, Tokenizer, Window, Writer};
+use crate::json::{Event, Handler, Place, Tokenizer, Window, Writer};
 use crate::manager::{Make, Splice, Target};
 use crate::wire::Projector;
 use copy::{Copier, SOURCE};
@@ -220,7 +220,8 @@ impl<S: Borrow<Splice>> Splicer<S> {
         let mut pass = copier.pass((*splice).borrow(), part);
         let mut result = Ok(());
         while !bytes.is_empty() && result.is_ok() {
-            let handler = &mut |event: Event<'_>| projector.push(event, &mut pass);
+            let handler: &mut dyn Handler =
+                &mut |event: Event<'_>| projector.push(event, &mut pass);
             match tokenizer.feed(bytes, handler) {
                 Ok(read) => bytes = bytes.get(read..).unwrap_or_default(),
                 Err(error) => result = Err(error.into()),

@@ -133,7 +133,7 @@ impl ReplicaSet {
     /// Texts that no decision depends on: without room for them, the object is stored all the
     /// same.
     fn intern_texts(&mut self, texts: &mut Interner, rs: &wire::ReplicaSet) {
-        if let Some(failure) = &rs.status.replica_failure {
+        if let Some(failure) = rs.status.replica_failure.as_ref() {
             let message = texts.intern(failure.message.as_bytes());
             self.failure_message = message.unwrap_or_default();
         }

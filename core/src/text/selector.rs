@@ -16,7 +16,7 @@ use crate::limits;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Operator {
     /// The label exists and has one of the values.
-    In,
+    In = 1,
     /// The label is absent or has none of the values.
     NotIn,
     /// The label exists.
@@ -57,7 +57,7 @@ impl Operator {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum InvalidSelector {
     /// An expression without a key.
-    KeyMissing,
+    KeyMissing = 1,
     /// An operator that is none of the four.
     UnknownOperator,
     /// `In` or `NotIn` without values.

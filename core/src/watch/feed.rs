@@ -102,12 +102,7 @@ impl<K: Cached> Source for Feed<'_, '_, K> {
         self.decoder.shape = shape;
         self.decoder.page_ended = false;
         self.decoder.token_too_long = false;
-        match shape {
-            Shape::Watch => self.decoder.decoder.begin_watch(),
-            Shape::FirstPage | Shape::NextPage | Shape::Status => {
-                self.decoder.decoder.begin_list();
-            }
-        }
+        self.decoder.decoder.reset();
         if shape == Shape::FirstPage {
             self.cache.begin_relist(K::CACHED);
         }

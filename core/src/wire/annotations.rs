@@ -11,6 +11,7 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 /// An annotation with a meaning here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Annotation {
+    Other,
     LastAppliedConfiguration,
     Revision,
     RevisionHistory,
@@ -19,7 +20,6 @@ pub(crate) enum Annotation {
     RollbackTo,
     PodDeletionCost,
     InitialEventsEnd,
-    Other,
 }
 
 impl Annotation {

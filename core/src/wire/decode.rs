@@ -2,7 +2,6 @@
 
 use super::envelope::{Change, ListMeta, ListPart, Memory, NoList, ObjectFault, Reader};
 use super::project::FieldFault;
-use super::table::Table;
 use super::{Meta, Object, ResourceVersion, Status};
 use crate::json;
 
@@ -25,7 +24,7 @@ pub enum Answer<'a, K> {
 impl<K: Object> AnswerDecoder<K> {
     /// A decoder before the first byte.
     pub const fn new() -> Self {
-        Self(Reader::new(Reader::<K>::ANSWER))
+        Self(Reader::new())
     }
 
     /// Takes the next bytes of the body.
@@ -45,7 +44,7 @@ impl<K: Object> AnswerDecoder<K> {
     ) -> Result<(), json::Error> {
         let mut rest = bytes;
         while !rest.is_empty() {
-            let read = self.0.feed(rest, memory)?;
+            let read = self.0.feed(Reader::<K>::ANSWER, rest, memory)?;
             rest = rest.get(read..).unwrap_or_default();
         }
         Ok(())
@@ -53,7 +52,8 @@ impl<K: Object> AnswerDecoder<K> {
 
     /// The body is over: what it holds.
     pub fn finish(&mut self) -> Result<Answer<'_, K>, json::Error> {
-        self.0.tokenizer.finish(&mut |_: json::Event<'_>| json::Step::Next)?;
+        let handler: &mut dyn json::Handler = &mut |_: json::Event<'_>| json::Step::Next;
+        self.0.tokenizer.finish(handler)?;
         if self.0.envelope.status.is_present {
             return Ok(Answer::Status(&self.0.envelope.status));
         }
@@ -93,7 +93,7 @@ pub enum ListEvent<'a, K> {
 impl<K: Object> ListDecoder<K> {
     /// A decoder before the first byte.
     pub const fn new() -> Self {
-        Self(Reader::new(Reader::<K>::LIST))
+        Self(Reader::new())
     }
 
     /// Reads on to the next event or the end of `bytes`; returns how many bytes it took. The rest
@@ -145,7 +145,7 @@ pub enum WatchEvent<'a, K> {
 impl<K: Object> WatchDecoder<K> {
     /// A decoder before the first byte.
     pub const fn new() -> Self {
-        Self(Reader::new(Reader::<K>::WATCH_EVENT))
+        Self(Reader::new())
     }
 
     /// Reads on to the next event or the end of `bytes`; returns how many bytes it took. The rest
@@ -173,19 +173,14 @@ impl<K: Object> WatchDecoder<K> {
 pub struct FeedDecoder<K: Object>(Reader<K>);
 
 impl<K: Object> FeedDecoder<K> {
-    /// A decoder before the first byte of a list.
+    /// A decoder before the first byte.
     pub const fn new() -> Self {
-        Self(Reader::new(Reader::<K>::LIST))
+        Self(Reader::new())
     }
 
-    /// A page of a list comes next, or the Status that comes instead.
-    pub fn begin_list(&mut self) {
-        self.0.restart(Reader::<K>::LIST);
-    }
-
-    /// A watch comes next.
-    pub fn begin_watch(&mut self) {
-        self.0.restart(Reader::<K>::WATCH_EVENT);
+    /// Gets ready for another page of a list, or for another watch.
+    pub fn reset(&mut self) {
+        self.0.reset();
     }
 
     /// As [`ListDecoder::feed`].
@@ -223,17 +218,12 @@ impl<K: Object> Default for FeedDecoder<K> {
 }
 
 impl<K: Object> Reader<K> {
-    fn restart(&mut self, root: &'static Table) {
-        self.reset();
-        self.root = root;
-    }
-
     fn feed_list(
         &mut self,
         bytes: &[u8],
     ) -> Result<(usize, Option<ListEvent<'_, K>>), json::Error> {
         let was_done = self.tokenizer.is_done();
-        let read = self.feed(bytes, None)?;
+        let read = self.feed(Self::LIST, bytes, None)?;
         if core::mem::take(&mut self.envelope.has_item) {
             let event = match self.object() {
                 Ok(object) => ListEvent::Item(object),
@@ -266,7 +256,7 @@ impl<K: Object> Reader<K> {
         if self.tokenizer.is_done() {
             self.tokenizer.restart();
         }
-        let read = self.feed(bytes, memory)?;
+        let read = self.feed(Self::WATCH_EVENT, bytes, memory)?;
         let event = if self.tokenizer.is_done() { Some(self.event()) } else { None };
         Ok((read, event))
     }

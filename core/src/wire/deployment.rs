@@ -10,6 +10,7 @@ use super::template::{POD_TEMPLATE, digest_template};
 use super::{Condition, IntAnnotation, Meta, Object, SharedAnnotations};
 use crate::json::{Digest, Digester, Event, Step};
 use crate::text::Selector;
+use crate::zero::ZeroOption;
 
 /// A Deployment as it passes from the wire to the store.
 #[derive(Clone, Debug, Default)]
@@ -69,11 +70,11 @@ pub struct DeploymentStatus {
     /// `collisionCount`; absent and 0 lead to different hashes.
     pub collision_count: Option<i32>,
     /// The `Available` condition.
-    pub available: Option<DeploymentCondition>,
+    pub available: ZeroOption<DeploymentCondition>,
     /// The `Progressing` condition.
-    pub progressing: Option<DeploymentCondition>,
+    pub progressing: ZeroOption<DeploymentCondition>,
     /// The `ReplicaFailure` condition.
-    pub replica_failure: Option<DeploymentCondition>,
+    pub replica_failure: ZeroOption<DeploymentCondition>,
     /// Whether there are conditions of other types.
     pub has_other_conditions: bool,
 }
@@ -89,9 +90,9 @@ impl DeploymentStatus {
         unavailable_replicas: 0,
         terminating_replicas: None,
         collision_count: None,
-        available: None,
-        progressing: None,
-        replica_failure: None,
+        available: ZeroOption::None,
+        progressing: ZeroOption::None,
+        replica_failure: ZeroOption::None,
         has_other_conditions: false,
     };
 }
@@ -123,9 +124,10 @@ impl Strategy {
 /// A number of pods, or a share of the desired number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[repr(u8)]
 pub enum IntOrPercent {
     /// So many pods.
-    Int(i32),
+    Int(i32) = 1,
     /// So many percent.
     Percent(i32),
 }
@@ -215,7 +217,7 @@ impl Object for Deployment {
     const START: DeploymentState = DeploymentState {
         meta: MetaState::START,
         condition: ConditionDraft::START,
-        template: Digester::new(&POD_TEMPLATE),
+        template: Digester::PLAIN,
     };
 
     fn meta(&self) -> &Meta {
@@ -317,7 +319,7 @@ impl Object for Deployment {
                         return;
                     }
                 };
-                *slot = Some(state.condition.condition.clone());
+                *slot = ZeroOption::Some(state.condition.condition.clone());
             }
             Field::MatchExpression => selector::end(&mut self.selector, field),
             _ => self.meta.end(&mut state.meta, field),

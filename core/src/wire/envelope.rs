@@ -5,7 +5,7 @@ use super::project::{Fault, FieldFault, Projector, Record, Value};
 use super::status::STATUS;
 use super::table::{Field, Rule, Table};
 use super::{Meta, Object, ResourceVersion, Status};
-use crate::json::{self, Digest, Event, Step, Tokenizer};
+use crate::json::{self, Digest, Event, Handler, Step, Tokenizer};
 use crate::limits;
 use core::fmt;
 use heapless::String;
@@ -18,7 +18,6 @@ pub(super) struct Reader<K: Object, L = ListMeta> {
     pub(super) tokenizer: Tokenizer,
     projector: Projector,
     pub(super) envelope: Envelope<K, L>,
-    pub(super) root: &'static Table,
 }
 
 /// The object and what is around it.
@@ -59,7 +58,7 @@ pub trait Memory<K> {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Change {
     /// `ADDED`
-    Added,
+    Added = 1,
     /// `MODIFIED`
     Modified,
     /// `DELETED`
@@ -171,7 +170,7 @@ impl fmt::Display for ObjectFault<'_> {
 }
 
 impl<K: Object, L: ListPart> Reader<K, L> {
-    pub(super) const fn new(root: &'static Table) -> Self {
+    pub(super) const fn new() -> Self {
         Self {
             tokenizer: Tokenizer::new(),
             projector: Projector::new(),
@@ -187,24 +186,25 @@ impl<K: Object, L: ListPart> Reader<K, L> {
                 metadata_only: false,
                 has_template: false,
             },
-            root,
         }
     }
 
-    /// Reads on, at most to the end of an item or of the document. What is known of an object by
-    /// its metadata is not read, if that comes first, as Kubernetes writes it, but checked to be
-    /// JSON.
+    /// Reads on, at most to the end of an item or of the document, which `root` describes. What is
+    /// known of an object by its metadata is not read, if that comes first, as Kubernetes writes it,
+    /// but checked to be JSON.
     pub(super) fn feed(
         &mut self,
+        root: &'static Table,
         bytes: &[u8],
         memory: Option<&dyn Memory<K>>,
     ) -> Result<usize, json::Error> {
         if self.tokenizer.is_at_start() {
-            self.projector.start(self.root);
+            self.projector.start(root);
             self.envelope.clear();
         }
         let Self { tokenizer, projector, envelope, .. } = self;
-        tokenizer.feed(bytes, &mut |event: Event<'_>| {
+        // One tokenizer for all kinds, not a copy for each.
+        let handler: &mut dyn Handler = &mut |event: Event<'_>| {
             let step = projector.push(event, envelope);
             if core::mem::take(&mut envelope.has_metadata)
                 && let Some(memory) = memory
@@ -218,7 +218,8 @@ impl<K: Object, L: ListPart> Reader<K, L> {
                 }
             }
             step
-        })
+        };
+        tokenizer.feed(bytes, handler)
     }
 
     /// Forgets the object at hand and all that was to come.

@@ -77,7 +77,7 @@ pub struct ControllerRef {
 pub enum OwnerKind {
     /// Some other controller's business.
     #[default]
-    Other,
+    Other = 1,
     /// `Deployment`
     Deployment,
     /// `ReplicaSet`

@@ -9,6 +9,7 @@ use crate::json::{Event, Step};
 use crate::limits;
 use crate::text::Fingerprint;
 use crate::time::Timestamp;
+use crate::zero::ZeroOption;
 use heapless::{String, Vec};
 
 /// A pod as it passes from the wire to the store.
@@ -23,7 +24,7 @@ pub struct Pod {
     /// `status.phase`
     pub phase: Phase,
     /// Status of the `Ready` condition; `None` without that condition.
-    pub ready: Option<ConditionStatus>,
+    pub ready: ZeroOption<ConditionStatus>,
     /// When the `Ready` condition last changed.
     pub ready_transition: Option<Timestamp>,
     /// The largest restart count of its containers.
@@ -35,7 +36,7 @@ pub struct Pod {
 impl Pod {
     /// Whether the condition `Ready` exists with status `True`.
     pub fn is_ready(&self) -> bool {
-        self.ready == Some(ConditionStatus::True)
+        self.ready == ZeroOption::Some(ConditionStatus::True)
     }
 }
 
@@ -151,7 +152,7 @@ impl Object for Pod {
         deletion_cost: 0,
         node: String::new(),
         phase: Phase::Empty,
-        ready: None,
+        ready: ZeroOption::None,
         ready_transition: None,
         restarts: 0,
         sidecar_restarts: 0,
@@ -174,7 +175,7 @@ impl Object for Pod {
         self.deletion_cost = 0;
         self.node.clear();
         self.phase = Phase::Empty;
-        self.ready = None;
+        self.ready = ZeroOption::None;
         self.ready_transition = None;
         self.restarts = 0;
         self.sidecar_restarts = 0;
@@ -242,7 +243,7 @@ impl Object for Pod {
     fn end(&mut self, state: &mut PodState, field: Field) {
         match field {
             Field::Condition if state.is_ready_condition => {
-                self.ready = Some(state.condition_status);
+                self.ready = ZeroOption::Some(state.condition_status);
                 self.ready_transition = state.condition_transition;
             }
             Field::InitContainer | Field::InitContainerStatus => state.join_init_container(),

@@ -53,7 +53,7 @@ const LEVELS: usize = 10;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Fault {
     /// It is not there, but must be.
-    Missing,
+    Missing = 1,
     /// A string where a number belongs, or the like.
     WrongType,
     /// The type is right but the value is not: a date that is none, a number out of range.

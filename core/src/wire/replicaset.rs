@@ -11,6 +11,7 @@ use super::{Condition, IntAnnotation, Meta, Object, RevisionHistory, SharedAnnot
 use crate::json::{Digest, Digester, Event, Step};
 use crate::limits;
 use crate::text::{Labels, Selector};
+use crate::zero::ZeroOption;
 
 /// A ReplicaSet as it passes from the wire to the store.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +58,7 @@ pub struct ReplicaSetStatus {
     /// `observedGeneration`
     pub observed_generation: i64,
     /// The `ReplicaFailure` condition.
-    pub replica_failure: Option<Condition>,
+    pub replica_failure: ZeroOption<Condition>,
     /// Whether there are conditions of other types.
     pub has_other_conditions: bool,
 }
@@ -71,7 +72,7 @@ impl ReplicaSetStatus {
         available_replicas: 0,
         terminating_replicas: None,
         observed_generation: 0,
-        replica_failure: None,
+        replica_failure: ZeroOption::None,
         has_other_conditions: false,
     };
 }
@@ -133,7 +134,7 @@ impl Object for ReplicaSet {
     const START: ReplicaSetState = ReplicaSetState {
         meta: MetaState::START,
         condition: ConditionDraft::START,
-        template: Digester::new(&POD_TEMPLATE),
+        template: Digester::PLAIN,
     };
 
     fn meta(&self) -> &Meta {
@@ -218,7 +219,7 @@ impl Object for ReplicaSet {
     fn end(&mut self, state: &mut ReplicaSetState, field: Field) {
         match field {
             Field::Condition if state.condition.kind == ConditionType::ReplicaFailure => {
-                self.status.replica_failure = Some(state.condition.condition.clone());
+                self.status.replica_failure = ZeroOption::Some(state.condition.condition.clone());
             }
             Field::Condition => self.status.has_other_conditions = true,
             Field::MatchExpression => selector::end(&mut self.selector, field),

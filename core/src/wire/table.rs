@@ -11,9 +11,10 @@ pub struct Table {
 
 /// What becomes of a value.
 #[derive(Clone, Copy, Debug)]
+#[repr(u8)]
 pub enum Rule {
     /// A string, number or boolean is kept.
-    Keep(Field),
+    Keep(Field) = 1,
     /// An object is looked into.
     Object(Field, &'static Table),
     /// Each element of an array is looked into.
@@ -47,11 +48,13 @@ impl Table {
 }
 
 macro_rules! fields {
-    ($($name:ident $path:literal,)*) => {
+    ($first:ident $first_path:literal, $($name:ident $path:literal,)*) => {
         /// A field of some kind that a table mentions.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         pub enum Field {
+            #[doc = concat!("`", $first_path, "`")]
+            $first = 1,
             $(#[doc = concat!("`", $path, "`")] $name,)*
         }
 
@@ -59,6 +62,7 @@ macro_rules! fields {
             /// The path of the field in its object, as people write it.
             pub const fn path(self) -> &'static str {
                 match self {
+                    Self::$first => $first_path,
                     $(Self::$name => $path,)*
                 }
             }

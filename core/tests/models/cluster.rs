@@ -165,7 +165,7 @@ pub(crate) fn apply(cache: &mut Cache<'_>, kind: Kind, id: &Id, object: &Object)
     match kind {
         Kind::Pod => {
             let mut pod = pod(meta);
-            pod.ready = object.ready.then_some(ConditionStatus::True);
+            pod.ready = object.ready.then_some(ConditionStatus::True).into();
             cache.apply_pod(&pod)
         }
         Kind::ReplicaSet => cache.apply_replica_set(&replica_set(meta, &object.selector)),

@@ -5,17 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use object::{Object, ObjectSection, ObjectSegment, SectionFlags, SegmentFlags};
 use serde::Deserialize;
 
+use super::image::{Image, check_folders};
 use crate::firmware::{self, Profile};
-use crate::{process, workspace};
+use crate::{process, setup, workspace};
 
 /// What was measured, by name.
 type Figures = BTreeMap<String, u64>;
-
-/// Where RAM begins on every Cortex-M.
-const RAM: u64 = 0x2000_0000;
 
 pub(super) fn check(root: &Path) -> Result<String> {
     let budget = fs::read_to_string(root.join("budget.toml")).context("cannot read budget.toml")?;
@@ -30,14 +27,20 @@ pub(super) fn check(root: &Path) -> Result<String> {
         let name = profile.name();
         let limits = budget.firmware.get(name);
         let limits = limits.with_context(|| format!("budget.toml: no firmware.{name}"))?;
-        let (flash, ram) = measure(&fs::read(image)?)?;
+        let elf = fs::read(image)?;
+        let Image { flash, static_ram, copied, parts } = Image::measure(&elf)?;
+        check_folders(&elf, &setup::folders()).with_context(|| name.to_owned())?;
         let figures = figures.with_context(|| format!("{name}, at work in QEMU"))?;
         let figure = |what: &str| {
             figures.get(what).copied().with_context(|| format!("{name}: {what} was not measured"))
         };
         rows.push(Row::new(&format!("{name}: flash"), flash, limits.flash));
-        rows.push(Row::new(&format!("{name}: static RAM"), ram, limits.static_ram));
+        rows.push(Row::new(&format!("{name}: static RAM"), static_ram, limits.static_ram));
+        rows.push(Row::new(&format!("{name}: not zero at start"), copied, limits.copied));
         rows.push(Row::new(&format!("{name}: stack at work"), figure("stack")?, limits.stack));
+        if profile == Profile::Reference {
+            notes.insert_str(0, &compare(&parts, &budget.parts));
+        }
         notes += &format!(
             "{name}: {} instructions from the boot to synced caches with 100 pods; a Deployment of \
              10 takes {} requests to create and {} to roll\n",
@@ -62,6 +65,8 @@ struct Budget {
     firmware: BTreeMap<String, FirmwareBudget>,
     /// Per cached object: record, indices and names.
     objects: BTreeMap<String, u64>,
+    /// What each part of the reference firmware takes of flash: to see which one grows.
+    parts: BTreeMap<String, u64>,
 }
 
 /// In bytes.
@@ -70,6 +75,7 @@ struct Budget {
 struct FirmwareBudget {
     flash: u64,
     static_ram: u64,
+    copied: u64,
     stack: u64,
 }
 
@@ -99,22 +105,20 @@ fn judge(rows: &[Row]) -> Result<String> {
     Ok(table)
 }
 
-/// Bytes of flash and of static RAM that an image takes.
-fn measure(elf: &[u8]) -> Result<(u64, u64)> {
-    let file = object::File::parse(elf).context("the firmware is no ELF file")?;
-    // What is loaded is flashed, also the initial values of RAM.
-    let flash = file
-        .segments()
-        .filter(|segment| matches!(segment.flags(), SegmentFlags::Elf { .. }))
-        .map(|segment| segment.file_range().1)
-        .sum();
-    let in_ram = |flags| matches!(flags, SectionFlags::Elf { sh_flags } if sh_flags & 2 != 0);
-    let ram = file
-        .sections()
-        .filter(|section| section.address() >= RAM && in_ram(section.flags()))
-        .map(|section| section.size())
-        .sum();
-    Ok((flash, ram))
+/// A table of what each part takes of flash, and by how much that differs from what was recorded.
+fn compare(parts: &Figures, recorded: &Figures) -> String {
+    let mut table =
+        format!("{:<28} {:>9} {:>9} {:>7}\n", "reference: flash by part", "used", "was", "");
+    let mut names: Vec<&String> = parts.keys().chain(recorded.keys()).collect();
+    names.sort_by_key(|name| (std::cmp::Reverse(parts.get(*name)), *name));
+    names.dedup();
+    for name in names {
+        let size = |of: &Figures| of.get(name).copied().unwrap_or(0);
+        let (used, was) = (size(parts), size(recorded));
+        let difference = used as i64 - was as i64;
+        table.push_str(&format!("{name:<28} {used:>9} {was:>9} {difference:>+7}\n"));
+    }
+    table
 }
 
 /// Bytes of each kind of object in a full cache, as core's example measures them.
@@ -154,6 +158,19 @@ mod tests {
         assert!(judge(&row(1000)).is_ok());
         let error = judge(&row(1001)).expect_err("over budget").to_string();
         assert!(error.contains("1001") && error.contains("OVER BUDGET"), "{error}");
+    }
+
+    #[test]
+    fn it_is_told_which_part_has_grown() {
+        let sizes = |sizes: &[(&str, u64)]| -> Figures {
+            sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect()
+        };
+        let table = compare(&sizes(&[("a", 5), ("b", 70)]), &sizes(&[("a", 9), ("gone", 3)]));
+        let lines: Vec<&str> = table.lines().skip(1).collect();
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(lines[0]), ["b", "70", "0", "+70"]);
+        assert_eq!(words(lines[1]), ["a", "5", "9", "-4"]);
+        assert_eq!(words(lines[2]), ["gone", "0", "3", "-3"]);
     }
 
     #[test]

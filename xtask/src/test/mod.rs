@@ -144,7 +144,7 @@ fn cargo_test(words: &[&[&str]], log: &Path) -> Result<Tests> {
     let mut tests = Tests::default();
     // With what the other tests were built with: nothing is built anew.
     let mut cargo = programs::cargo(words);
-    process::run_logged(crate::cargo::with_clippy(&mut cargo), log, |line| tests.see(line))?;
+    process::run_logged(crate::gates::with_clippy(&mut cargo), log, |line| tests.see(line))?;
     Ok(tests)
 }
 

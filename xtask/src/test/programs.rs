@@ -97,7 +97,7 @@ impl Program {
 /// Builds programs by one cargo in one go: one set of features for all. Gives those that are tests, and
 /// keeps the others for them.
 pub(super) fn build(words: &[&[&str]], log: &Path) -> Result<Vec<Program>> {
-    let (programs, others) = run(crate::cargo::with_clippy(&mut cargo(words)), log)?;
+    let (programs, others) = run(crate::gates::with_clippy(&mut cargo(words)), log)?;
     others.iter().try_for_each(|other| keep(other, &built()))?;
     Ok(programs)
 }

@@ -80,9 +80,39 @@ impl Escape {
 /// A literal that is being read.
 #[derive(Clone, Copy, Debug)]
 struct Literal {
-    value: Option<bool>,
+    value: LiteralValue,
+    /// How many letters of its text have been read.
+    read: u8,
+}
+
+/// The values that have names.
+#[derive(Clone, Copy, Debug)]
+enum LiteralValue {
+    Null,
+    True,
+    False,
+}
+
+impl Literal {
+    const START: Self = Self { value: LiteralValue::Null, read: 0 };
+
     /// What is still to come of its text.
-    rest: &'static [u8],
+    fn rest(self) -> &'static [u8] {
+        let text: &[u8] = match self.value {
+            LiteralValue::Null => b"null",
+            LiteralValue::True => b"true",
+            LiteralValue::False => b"false",
+        };
+        text.get(self.read.into()..).unwrap_or_default()
+    }
+
+    fn event(self) -> Event<'static> {
+        match self.value {
+            LiteralValue::Null => Event::Null,
+            LiteralValue::True => Event::Bool(true),
+            LiteralValue::False => Event::Bool(false),
+        }
+    }
 }
 
 impl Default for Tokenizer {
@@ -106,7 +136,7 @@ impl Tokenizer {
             utf8: Utf8::BOUNDARY,
             escape: Escape::START,
             number: Number::START,
-            literal: Literal { value: None, rest: b"" },
+            literal: Literal::START,
             offset: 0,
         }
     }

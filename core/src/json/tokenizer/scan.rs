@@ -68,15 +68,16 @@ const fn special_bytes(word: Word) -> Word {
 pub(super) struct Utf8 {
     /// Bytes that the character still needs.
     missing: u8,
-    /// The range of the next of them: narrower after some first bytes, which rules out overlong
-    /// forms, surrogates and code points beyond U+10FFFF.
-    low: u8,
-    high: u8,
+    /// By how much the range of the next of them is narrower at its ends than 80 to BF: that is so
+    /// after some first bytes, which rules out overlong forms, surrogates and code points beyond
+    /// U+10FFFF.
+    low_cut: u8,
+    high_cut: u8,
 }
 
 impl Utf8 {
     /// Between two characters.
-    pub(super) const BOUNDARY: Self = Self { missing: 0, low: 0x80, high: 0xbf };
+    pub(super) const BOUNDARY: Self = Self { missing: 0, low_cut: 0, high_cut: 0 };
 
     /// How many bytes at the start of `bytes` belong to the string: up to a quote, a backslash or
     /// the end of `bytes`. On failure, also how many bytes before it were good.
@@ -101,25 +102,25 @@ impl Utf8 {
 
     fn accept(&mut self, byte: u8) -> Result<(), Reason> {
         if self.missing > 0 {
-            if !(self.low..=self.high).contains(&byte) {
+            if !(0x80 + self.low_cut..=0xbf - self.high_cut).contains(&byte) {
                 return Err(Reason::InvalidUtf8);
             }
             *self = Self { missing: self.missing - 1, ..Self::BOUNDARY };
             return Ok(());
         }
-        let (missing, low, high) = match byte {
+        let (missing, low_cut, high_cut) = match byte {
             0x00..=0x1f => return Err(Reason::ControlCharacter),
-            0x20..=0x7f => (0, 0x80, 0xbf),
-            0xc2..=0xdf => (1, 0x80, 0xbf),
-            0xe0 => (2, 0xa0, 0xbf),
-            0xe1..=0xec | 0xee | 0xef => (2, 0x80, 0xbf),
-            0xed => (2, 0x80, 0x9f),
-            0xf0 => (3, 0x90, 0xbf),
-            0xf1..=0xf3 => (3, 0x80, 0xbf),
-            0xf4 => (3, 0x80, 0x8f),
+            0x20..=0x7f => (0, 0, 0),
+            0xc2..=0xdf => (1, 0, 0),
+            0xe0 => (2, 0xa0 - 0x80, 0),
+            0xe1..=0xec | 0xee | 0xef => (2, 0, 0),
+            0xed => (2, 0, 0xbf - 0x9f),
+            0xf0 => (3, 0x90 - 0x80, 0),
+            0xf1..=0xf3 => (3, 0, 0),
+            0xf4 => (3, 0, 0xbf - 0x8f),
             _ => return Err(Reason::InvalidUtf8),
         };
-        *self = Self { missing, low, high };
+        *self = Self { missing, low_cut, high_cut };
         Ok(())
     }
 }

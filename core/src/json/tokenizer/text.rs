@@ -1,7 +1,7 @@
 //! Strings, numbers and literals: the tokens that a chunk may cut.
 
 use super::scan::{self, Utf8};
-use super::{Escape, Literal, State, Tokenizer};
+use super::{Escape, Literal, LiteralValue, State, Tokenizer};
 use crate::json::{Event, Fragment, Handler, Reason, Step};
 
 impl Tokenizer {
@@ -206,13 +206,13 @@ impl Tokenizer {
     where
         H: Handler + ?Sized,
     {
-        let (value, text): (_, &[u8]) = match first {
-            b't' => (Some(true), b"rue"),
-            b'f' => (Some(false), b"alse"),
-            _ => (None, b"ull"),
+        let value = match first {
+            b't' => LiteralValue::True,
+            b'f' => LiteralValue::False,
+            _ => LiteralValue::Null,
         };
-        self.literal = Literal { value, rest: text };
-        match tail.strip_prefix(text) {
+        self.literal = Literal { value, read: 1 };
+        match tail.strip_prefix(self.literal.rest()) {
             Some(after) => {
                 *rest = after;
                 self.end_literal(handler);
@@ -230,7 +230,7 @@ impl Tokenizer {
         H: Handler + ?Sized,
     {
         if !self.skipping {
-            handler.event(self.literal.value.map_or(Event::Null, Event::Bool));
+            handler.event(self.literal.event());
         }
         self.end_value();
     }
@@ -245,15 +245,12 @@ impl Tokenizer {
     where
         H: Handler + ?Sized,
     {
-        let Some((expected, remaining)) = self.literal.rest.split_first() else {
-            return Err(Reason::InvalidLiteral);
-        };
-        if byte != *expected {
+        if self.literal.rest().first() != Some(&byte) {
             return Err(Reason::InvalidLiteral);
         }
         *rest = tail;
-        self.literal.rest = remaining;
-        if remaining.is_empty() {
+        self.literal.read += 1;
+        if self.literal.rest().is_empty() {
             self.end_literal(handler);
         }
         Ok(())
