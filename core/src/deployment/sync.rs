@@ -263,7 +263,7 @@ fn old_pod_runs(context: &Context<'_, '_>, key: Slot) -> bool {
             .replica_sets_of(key)
             .filter(|(_, set)| set.record.template() != template)
             .flat_map(|(slot, _)| cache.pods_of(slot))
-            .any(|(_, pod)| !pod.record.phase.is_terminal())
+            .any(|(_, pod)| !pod.record.phase().is_terminal())
 }
 
 /// Whether a ReplicaSet still is the Deployment's and of this size.
@@ -403,7 +403,7 @@ impl Context<'_, '_> {
         }
         if view.deployment.strategy == Strategy::Recreate {
             let running =
-                |slot| cache.pods_of(slot).any(|(_, pod)| !pod.record.phase.is_terminal());
+                |slot| cache.pods_of(slot).any(|(_, pod)| !pod.record.phase().is_terminal());
             view.old_pods_running = claimed().any(|(slot, _)| Some(slot) != new && running(slot));
         }
     }

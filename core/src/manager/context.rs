@@ -6,7 +6,7 @@ use crate::expect::Expectations;
 use crate::link::Slot;
 use crate::queue::Queue;
 use crate::replicaset::{self, Ranked};
-use crate::store::{Cache, Entry, Kind};
+use crate::store::{Cache, Entry, Kind, Record};
 use crate::text::{Name, Text};
 use crate::time::{Duration, Instant, Timestamp};
 
@@ -110,7 +110,7 @@ fn stamp(now: Instant) -> u32 {
     ((now.as_micros() / 1_000) as u32).wrapping_add(1).max(1)
 }
 
-fn subject<R>(kind: Kind, entry: &Entry<R>) -> Subject {
+fn subject<R: Record>(kind: Kind, entry: &Entry<R>) -> Subject {
     Subject {
         kind,
         namespace: entry.namespace(),

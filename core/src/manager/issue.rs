@@ -6,7 +6,7 @@ use crate::deployment;
 use crate::json::template_hash;
 use crate::link::Slot;
 use crate::replicaset;
-use crate::store::{Cache, Entry, Kind};
+use crate::store::{Cache, Entry, Kind, Record};
 use crate::time::Timestamp;
 use crate::wire::Uid;
 
@@ -103,7 +103,7 @@ fn set_job(cache: &Cache<'_>, slot: Slot, task: Task, worker: u8) -> Option<Job>
     Some(job(slot, cache.replica_sets.get(slot)?, task, worker))
 }
 
-fn job<R>(slot: Slot, entry: &Entry<R>, task: Task, worker: u8) -> Job {
+fn job<R: Record>(slot: Slot, entry: &Entry<R>, task: Task, worker: u8) -> Job {
     Job {
         task,
         worker,

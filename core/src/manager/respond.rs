@@ -144,7 +144,9 @@ impl Context<'_, '_> {
         if reply.kind == ReplyKind::Done {
             return self.record_replica_set(key, Message::DeletedPod(job.name));
         }
-        let cached = self.cache.pods.find_uid(self.cache.texts, job.uid);
+        let pods = &self.cache.pods;
+        let found = pods.find_name(self.cache.texts, job.namespace, job.name);
+        let cached = found.filter(|pod| pods.get(*pod).is_some_and(|pod| pod.uid() == job.uid));
         if cached.is_some_and(|pod| self.cache.take_expected_deletion(pod)) {
             self.expectations.deletion_observed(key);
         }

@@ -359,13 +359,13 @@ impl Context<'_, '_> {
         let pod = &entry.record;
         Some(Rank {
             scheduled: !pod.node.is_empty(),
-            phase: pod.phase,
+            phase: pod.phase(),
             ready: pod.is_ready(),
             deletion_cost: pod.deletion_cost,
             colocated: ranked.colocated,
             ready_since: pod.ready_transition,
-            restarts: pod.restarts,
-            sidecar_restarts: pod.sidecar_restarts,
+            restarts: pod.restarts.into(),
+            sidecar_restarts: pod.sidecar_restarts.into(),
             created: pod.created,
             uid: entry.uid(),
         })

@@ -172,8 +172,8 @@ impl Cache<'_> {
         Some(deletion(slot, &entry, Owner::None))
     }
 
-    fn owner_before<R>(&self, entry: Option<&Entry<R>>) -> Owner {
-        self.resolve(entry.and_then(|entry| entry.place(List::Owned).group))
+    fn owner_before<R: Record>(&self, entry: Option<&Entry<R>>) -> Owner {
+        self.resolve(entry.and_then(|entry| entry.owned_group()))
     }
 
     /// An object that was refused before may be gone now: a list will tell.
@@ -186,7 +186,7 @@ impl Cache<'_> {
 
 /// Whether the cache holds this state or a later one, of the very same object.
 fn has<R: Record>(table: &Table<[Entry<R>]>, texts: &Interner, meta: &Meta) -> bool {
-    let entry = table.find_uid(texts, meta.uid).and_then(|slot| table.get(slot));
+    let entry = table.find_same(texts, meta).and_then(|slot| table.get(slot));
     entry.is_some_and(|entry| !entry.is_stale() && entry.version() >= meta.resource_version)
 }
 
@@ -200,7 +200,7 @@ fn comparable<'t, R: Record>(
     if meta.generation == 0 {
         return None;
     }
-    let entry = table.find_uid(texts, meta.uid).and_then(|slot| table.get(slot));
+    let entry = table.find_same(texts, meta).and_then(|slot| table.get(slot));
     entry.filter(|entry| entry.version() != wire::ResourceVersion::ANY).map(|entry| &entry.record)
 }
 
@@ -386,9 +386,9 @@ fn update<R: Record>(
     record: R,
 ) -> Result<Upserted, RefusalReason> {
     let before = table.get(slot).copied().ok_or(RefusalReason::TableFull)?;
-    table.replace(texts, slot, meta.uid, meta.resource_version, record);
+    table.replace(slot, meta.uid, meta.resource_version, record);
     before.record.release(texts);
-    let owner_changed = before.place(List::Owned).group != Some(group);
+    let owner_changed = before.owned_group() != Some(group);
     if owner_changed {
         groups.unlink_entry(texts, table, List::Owned, slot);
         groups.link(table, List::Owned, group, slot);

@@ -92,7 +92,7 @@ impl Cache<'_> {
         }
         self.blind_owner_of(
             Kind::Pod,
-            old.and_then(|slot| self.pods.get(slot).and_then(|pod| pod.place(List::Owned).group)),
+            old.and_then(|slot| self.pods.get(slot).and_then(|pod| pod.owned_group())),
         );
         let owner = self.blind_named_owner(Kind::Pod, meta);
         if meta.controller.is_none() {
@@ -115,9 +115,7 @@ impl Cache<'_> {
         }
         self.blind_owner_of(
             Kind::ReplicaSet,
-            old.and_then(|slot| {
-                self.replica_sets.get(slot).and_then(|rs| rs.place(List::Owned).group)
-            }),
+            old.and_then(|slot| self.replica_sets.get(slot).and_then(|rs| rs.owned_group())),
         );
         let owner = self.blind_named_owner(Kind::ReplicaSet, meta);
         if meta.controller.is_none() {
@@ -186,11 +184,11 @@ impl Cache<'_> {
             let found = match owners {
                 Kind::ReplicaSet => {
                     let found = self.replica_sets.get(owner);
-                    found.map(|rs| (rs.record.selector, rs.place(List::InNamespace).after))
+                    found.map(|rs| (rs.record.selector, rs.after(List::InNamespace)))
                 }
                 Kind::Deployment => {
                     let found = self.deployments.get(owner);
-                    found.map(|d| (d.record.selector, d.place(List::InNamespace).after))
+                    found.map(|d| (d.record.selector, d.after(List::InNamespace)))
                 }
                 Kind::Pod => None,
             };

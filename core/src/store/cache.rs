@@ -1,10 +1,10 @@
 //! All tables together.
 
 use crate::link::{Link, Slot};
-use crate::text::{Interner, Text};
+use crate::text::{Interner, Name, Text};
 
 use super::change::Owner;
-use super::groups::{GroupKey, Groups, List, Role};
+use super::groups::{GroupKey, Groups, Role};
 use super::{Deployment, Entry, Pod, Record, ReplicaSet, Table};
 
 /// The kinds that are cached.
@@ -97,12 +97,12 @@ impl CacheState {
 impl Cache<'_> {
     /// The controller of a pod.
     pub fn owner_of_pod(&self, pod: Slot) -> Owner {
-        self.resolve(self.pods.get(pod).and_then(|pod| pod.place(List::Owned).group))
+        self.resolve(self.pods.get(pod).and_then(|pod| pod.owned_group()))
     }
 
     /// The controller of a ReplicaSet.
     pub fn owner_of_replica_set(&self, rs: Slot) -> Owner {
-        self.resolve(self.replica_sets.get(rs).and_then(|rs| rs.place(List::Owned).group))
+        self.resolve(self.replica_sets.get(rs).and_then(|rs| rs.owned_group()))
     }
 
     /// Kubernetes' rule: the kind must be right, the owner is looked up by name, and its uid must
@@ -144,8 +144,6 @@ impl Cache<'_> {
 }
 
 fn named<R: Record>(table: &Table<[Entry<R>]>, texts: &Interner, key: &GroupKey) -> Link {
-    let slot = table.find_uid(texts, key.uid)?;
-    let entry = table.get(slot)?;
-    let same = entry.namespace() == key.namespace && entry.name().as_text() == Some(key.name);
-    same.then_some(slot)
+    let slot = table.find_name(texts, key.namespace, Name::from_text(key.name))?;
+    (table.get(slot)?.uid() == key.uid).then_some(slot)
 }

@@ -8,7 +8,7 @@ use crate::wire::Strategy;
 use super::annotations::Annotations;
 use super::change::RefusalReason;
 use super::packed::{Annotation, Condition, Generation, Packed128, Seconds, Share};
-use super::table::Record;
+use super::table::{Place, Record};
 
 /// A cached Deployment: what its controller decides on.
 #[derive(Clone, Copy, Debug)]
@@ -63,10 +63,6 @@ pub struct Deployment {
     /// `spec.paused`
     pub paused: bool,
     deleting: bool,
-    /// Whether any finalizer is set.
-    pub has_finalizers: bool,
-    /// Whether the status has conditions of types unknown here.
-    pub has_other_conditions: bool,
 }
 
 impl Deployment {
@@ -110,8 +106,6 @@ impl Deployment {
             strategy: d.strategy,
             paused: d.paused,
             deleting: d.meta.deletion.is_some(),
-            has_finalizers: d.meta.has_finalizers,
-            has_other_conditions: d.status.has_other_conditions,
         })
     }
 
@@ -160,10 +154,9 @@ impl Record for Deployment {
         strategy: Strategy::RollingUpdate,
         paused: false,
         deleting: false,
-        has_finalizers: false,
-        has_other_conditions: false,
     };
     const SPLIT_NAMES: bool = false;
+    type InNamespace = Place;
 
     /// Nobody selects Deployments by label here, so that the cache does not keep their labels.
     fn labels(&self) -> LabelSet {

@@ -299,11 +299,11 @@ impl Groups {
         let Some(head) = self.groups.get_mut(group.index()) else { return };
         let after = head.first.replace(slot);
         head.len += 1;
-        if let Some(entry) = table.get_mut(slot) {
-            *entry.place_mut(list) = Place { group: Some(group), before: None, after };
+        if let Some(place) = table.place_mut(Some(slot), list) {
+            *place = Place { group: Some(group), before: None, after };
         }
-        if let Some(entry) = after.and_then(|after| table.get_mut(after)) {
-            entry.place_mut(list).before = Some(slot);
+        if let Some(place) = table.place_mut(after, list) {
+            place.before = Some(slot);
         }
     }
 
@@ -315,14 +315,14 @@ impl Groups {
         list: List,
         slot: Slot,
     ) {
-        let Some(entry) = table.get_mut(slot) else { return };
-        let Place { group, before, after } = core::mem::replace(entry.place_mut(list), Place::NONE);
+        let Some(place) = table.place_mut(Some(slot), list) else { return };
+        let Place { group, before, after } = core::mem::replace(place, Place::NONE);
         let Some(group) = group else { return };
-        if let Some(entry) = after.and_then(|after| table.get_mut(after)) {
-            entry.place_mut(list).before = before;
+        if let Some(place) = table.place_mut(after, list) {
+            place.before = before;
         }
-        match before.and_then(|before| table.get_mut(before)) {
-            Some(entry) => entry.place_mut(list).after = after,
+        match table.place_mut(before, list) {
+            Some(place) => place.after = after,
             None => {
                 if let Some(head) = self.groups.get_mut(group.index()) {
                     head.first = after;

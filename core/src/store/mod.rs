@@ -30,11 +30,11 @@ pub use packed::{Annotation, Condition, Seconds, Share};
 pub use pod::Pod;
 pub use relist::Sweep;
 pub use replica_set::ReplicaSet;
-pub use table::{Entry, Record, Table};
+pub use table::{Entry, InNamespace, Place, Record, Table};
 
 // The cost of an object in the tables, the same on every target; growing one is a decision. What
 // an object costs with its names and labels is measured by `examples/bytes_per_object.rs`.
-const _: () = assert!(size_of::<Entry<Pod>>() == 88);
-const _: () = assert!(size_of::<Entry<ReplicaSet>>() == 168);
-const _: () = assert!(size_of::<Entry<Deployment>>() == 264);
+const _: () = assert!(size_of::<Entry<Pod>>() == 68);
+const _: () = assert!(size_of::<Entry<ReplicaSet>>() == 164);
+const _: () = assert!(size_of::<Entry<Deployment>>() == 260);
 const _: () = assert!(size_of::<Group>() == 32);

@@ -17,20 +17,28 @@ pub struct Pod {
     pub ready_transition: Seconds,
     /// `controller.kubernetes.io/pod-deletion-cost`
     pub deletion_cost: i32,
-    /// The largest restart count of its containers.
-    pub restarts: u32,
-    /// The largest restart count of its sidecars.
-    pub sidecar_restarts: u32,
+    /// The largest restart count of its containers, or the most that fits.
+    pub restarts: u16,
+    /// The largest restart count of its sidecars, or the most that fits.
+    pub sidecar_restarts: u8,
     /// The node it is bound to; empty while unscheduled.
     pub node: Text,
     /// Its labels.
     pub labels: LabelSet,
-    /// `status.phase`
-    pub phase: Phase,
-    ready: bool,
-    deleting: bool,
-    /// Whether any finalizer is set.
-    pub has_finalizers: bool,
+    /// The phase, and bits of [`flag`].
+    bits: u8,
+}
+
+/// Bits of [`Pod::bits`], above those of the phase.
+mod flag {
+    pub(super) const READY: u8 = 1 << 6;
+    pub(super) const DELETING: u8 = 1 << 7;
+}
+
+const fn bits(phase: Phase, ready: bool, deleting: bool) -> u8 {
+    let ready = if ready { flag::READY } else { 0 };
+    let deleting = if deleting { flag::DELETING } else { 0 };
+    phase as u8 | ready | deleting
 }
 
 impl Pod {
@@ -47,30 +55,36 @@ impl Pod {
             created: Seconds::new(pod.meta.creation),
             ready_transition: Seconds::new(pod.ready_transition),
             deletion_cost: pod.deletion_cost,
-            restarts: pod.restarts,
-            sidecar_restarts: pod.sidecar_restarts,
+            restarts: pod.restarts.try_into().unwrap_or(u16::MAX),
+            sidecar_restarts: pod.sidecar_restarts.try_into().unwrap_or(u8::MAX),
             node,
             labels,
-            phase: pod.phase,
-            ready: pod.is_ready(),
-            deleting: pod.meta.deletion.is_some(),
-            has_finalizers: pod.meta.has_finalizers,
+            bits: bits(pod.phase, pod.is_ready(), pod.meta.deletion.is_some()),
         })
+    }
+
+    /// `status.phase`
+    pub const fn phase(&self) -> Phase {
+        Phase::from_number(self.bits & !(flag::READY | flag::DELETING))
     }
 
     /// The condition `Ready` is true.
     pub const fn is_ready(&self) -> bool {
-        self.ready
+        self.bits & flag::READY != 0
+    }
+
+    const fn is_deleting(&self) -> bool {
+        self.bits & flag::DELETING != 0
     }
 
     /// Neither terminal nor being deleted: the pods a ReplicaSet counts as its replicas.
     pub const fn is_active(&self) -> bool {
-        !self.phase.is_terminal() && !self.deleting
+        !self.phase().is_terminal() && !self.is_deleting()
     }
 
     /// Being deleted and not terminal: what `terminatingReplicas` counts.
     pub const fn is_terminating(&self) -> bool {
-        !self.phase.is_terminal() && self.deleting
+        !self.phase().is_terminal() && self.is_deleting()
     }
 }
 
@@ -83,23 +97,22 @@ impl Record for Pod {
         sidecar_restarts: 0,
         node: Text::EMPTY,
         labels: LabelSet::EMPTY,
-        phase: Phase::Empty,
-        ready: false,
-        deleting: false,
-        has_finalizers: false,
+        bits: 0,
     };
     const SPLIT_NAMES: bool = true;
+    /// Nobody looks for all pods of a namespace.
+    type InNamespace = ();
 
     fn labels(&self) -> LabelSet {
         self.labels
     }
 
     fn is_deleting(&self) -> bool {
-        self.deleting
+        self.is_deleting()
     }
 
     fn is_ready(&self) -> bool {
-        self.ready
+        self.is_ready()
     }
 
     fn release(&self, texts: &mut Interner) {
@@ -112,6 +125,25 @@ impl Record for Pod {
 impl Pod {
     /// A running pod, for tests of what controllers make of it.
     pub(crate) fn test(ready: bool) -> Self {
-        Self { phase: Phase::Running, ready, ..Self::EMPTY }
+        Self { bits: bits(Phase::Running, ready, false), ..Self::EMPTY }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_pod_is_it_is_told_again() {
+        for phase in ["", "Pending", "Running", "Succeeded", "Failed", "Unknown", "Later"] {
+            let phase = Phase::parse(phase);
+            for (ready, deleting) in [(false, false), (false, true), (true, false), (true, true)] {
+                let pod = Pod { bits: bits(phase, ready, deleting), ..Pod::EMPTY };
+                assert_eq!(
+                    (pod.phase(), pod.is_ready(), pod.is_deleting()),
+                    (phase, ready, deleting)
+                );
+            }
+        }
     }
 }

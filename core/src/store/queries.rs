@@ -40,7 +40,7 @@ impl Cache<'_> {
     /// The ReplicaSets with the same controller as this one, itself included; nothing for an
     /// orphan.
     pub fn siblings_of(&self, rs: Slot) -> impl Iterator<Item = (Slot, &Entry<ReplicaSet>)> {
-        let group = self.replica_sets.get(rs).and_then(|rs| rs.place(List::Owned).group);
+        let group = self.replica_sets.get(rs).and_then(|rs| rs.owned_group());
         let key = group.and_then(|group| self.groups.get(group)).map(|group| group.key());
         let key = key.filter(|key| key.role.is_owned());
         self.members(self.replica_sets, List::Owned, key)
@@ -115,7 +115,7 @@ impl Cache<'_> {
         let mut at = group.and_then(|group| self.groups.get(group)).and_then(|group| group.first());
         while let Some(entry) = at.and_then(|slot| self.pods.get_mut(slot)) {
             entry.flags &= !(flag::EXPECTED | flag::VICTIM);
-            at = entry.place(List::Owned).after;
+            at = entry.after(List::Owned);
         }
     }
 
@@ -182,13 +182,13 @@ impl Cache<'_> {
         core::iter::from_fn(move || {
             let slot = at?;
             let entry = table.get(slot)?;
-            at = entry.place(list).after;
+            at = entry.after(list);
             Some((slot, entry))
         })
     }
 }
 
-fn tell<R>(entry: Option<&mut Entry<R>>, told: bool) -> bool {
+fn tell<R: Record>(entry: Option<&mut Entry<R>>, told: bool) -> bool {
     let Some(entry) = entry else { return false };
     let before = entry.flags & flag::TOLD != 0;
     entry.flags = if told { entry.flags | flag::TOLD } else { entry.flags & !flag::TOLD };

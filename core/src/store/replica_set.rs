@@ -10,7 +10,7 @@ use super::change::RefusalReason;
 use super::packed::{
     Annotation, AnnotationState, Condition, Generation, Packed64, Packed128, Seconds, Status,
 };
-use super::table::Record;
+use super::table::{Place, Record};
 
 /// A cached ReplicaSet: what its own controller and the Deployment controller decide on.
 ///
@@ -62,12 +62,10 @@ pub struct ReplicaSet {
 
 mod flag {
     pub(super) const DELETING: u8 = 1;
-    pub(super) const FINALIZERS: u8 = 1 << 1;
-    pub(super) const OTHER_CONDITIONS: u8 = 1 << 2;
-    pub(super) const HAS_TERMINATING: u8 = 1 << 3;
-    pub(super) const HAS_DESIRED: u8 = 1 << 4;
-    pub(super) const HAS_MAX: u8 = 1 << 5;
-    pub(super) const HISTORY_CUT: u8 = 1 << 6;
+    pub(super) const HAS_TERMINATING: u8 = 1 << 1;
+    pub(super) const HAS_DESIRED: u8 = 1 << 2;
+    pub(super) const HAS_MAX: u8 = 1 << 3;
+    pub(super) const HISTORY_CUT: u8 = 1 << 4;
 }
 
 impl ReplicaSet {
@@ -100,8 +98,6 @@ impl ReplicaSet {
             max_replicas: max.unwrap_or_default(),
             flags: flags([
                 (flag::DELETING, rs.meta.deletion.is_some()),
-                (flag::FINALIZERS, rs.meta.has_finalizers),
-                (flag::OTHER_CONDITIONS, status.has_other_conditions),
                 (flag::HAS_TERMINATING, status.terminating_replicas.is_some()),
                 (flag::HAS_DESIRED, desired.is_some()),
                 (flag::HAS_MAX, max.is_some()),
@@ -197,16 +193,6 @@ impl ReplicaSet {
         if self.has(flag::HAS_TERMINATING) { Some(self.terminating_replicas) } else { None }
     }
 
-    /// Whether any finalizer is set.
-    pub const fn has_finalizers(&self) -> bool {
-        self.has(flag::FINALIZERS)
-    }
-
-    /// Whether the status has conditions of types unknown here.
-    pub const fn has_other_conditions(&self) -> bool {
-        self.has(flag::OTHER_CONDITIONS)
-    }
-
     const fn has(&self, bit: u8) -> bool {
         self.flags & bit != 0
     }
@@ -245,6 +231,7 @@ impl Record for ReplicaSet {
         flags: 0,
     };
     const SPLIT_NAMES: bool = false;
+    type InNamespace = Place;
 
     fn labels(&self) -> LabelSet {
         self.labels

@@ -1,10 +1,11 @@
-//! A table of cached objects of one kind, with its two hash indices.
+//! A table of cached objects of one kind, with its index of names.
 
+use core::fmt::Debug;
 use core::hash::Hasher;
 
 use crate::link::{Link, Slot, bucket};
 use crate::text::{Interner, LabelSet, Name, NameDisplay, Text};
-use crate::wire::{ResourceVersion, Uid};
+use crate::wire::{Meta, ResourceVersion, Uid};
 
 use super::groups::List;
 use super::packed::Packed64;
@@ -15,6 +16,9 @@ pub trait Record: Copy {
     const EMPTY: Self;
     /// Whether names of this kind are many variations of few stems.
     const SPLIT_NAMES: bool;
+    /// Where such an object stands in the list of its namespace: a place, or none if there is no such
+    /// list of the kind.
+    type InNamespace: InNamespace;
 
     /// The object's labels.
     fn labels(&self) -> LabelSet;
@@ -30,7 +34,7 @@ pub trait Record: Copy {
 
 /// An object in a [`Table`]: its record, and what every kind has.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<R> {
+pub struct Entry<R: Record> {
     /// What controllers decide on.
     pub record: R,
     uid: Uid,
@@ -41,18 +45,52 @@ pub struct Entry<R> {
     pub(super) flags: u8,
     name_bucket: Link,
     name_next: Link,
-    uid_bucket: Link,
-    uid_next: Link,
     owned: Place,
-    member: Place,
+    in_namespace: R::InNamespace,
 }
 
 /// Where an entry stands in the list of a group.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub struct Place {
     pub(super) group: Link,
     pub(super) before: Link,
     pub(super) after: Link,
+}
+
+/// A [`Place`], or `()` for none at all.
+pub trait InNamespace: Copy + Debug {
+    /// In no list.
+    const NOWHERE: Self;
+
+    /// The place.
+    fn place(&self) -> Option<&Place>;
+
+    /// The place, to be changed.
+    fn place_mut(&mut self) -> Option<&mut Place>;
+}
+
+impl InNamespace for Place {
+    const NOWHERE: Self = Self::NONE;
+
+    fn place(&self) -> Option<&Place> {
+        Some(self)
+    }
+
+    fn place_mut(&mut self) -> Option<&mut Place> {
+        Some(self)
+    }
+}
+
+impl InNamespace for () {
+    const NOWHERE: Self = ();
+
+    fn place(&self) -> Option<&Place> {
+        None
+    }
+
+    fn place_mut(&mut self) -> Option<&mut Place> {
+        None
+    }
 }
 
 /// Bits of [`Entry::flags`].
@@ -106,14 +144,10 @@ impl<R: Record> Entry<R> {
         flags: 0,
         name_bucket: None,
         name_next: None,
-        uid_bucket: None,
-        uid_next: None,
         owned: Place::NONE,
-        member: Place::NONE,
+        in_namespace: R::InNamespace::NOWHERE,
     };
-}
 
-impl<R> Entry<R> {
     /// The object's uid.
     pub const fn uid(&self) -> Uid {
         self.uid
@@ -149,18 +183,28 @@ impl<R> Entry<R> {
         self.flags & flag::EXPECTED != 0
     }
 
-    pub(super) const fn place(&self, list: List) -> &Place {
+    /// The group of objects with the same controller, or of orphans, that it is in.
+    pub(super) const fn owned_group(&self) -> Link {
+        self.owned.group
+    }
+
+    fn place(&self, list: List) -> Option<&Place> {
         match list {
-            List::Owned => &self.owned,
-            List::InNamespace => &self.member,
+            List::Owned => Some(&self.owned),
+            List::InNamespace => self.in_namespace.place(),
         }
     }
 
-    pub(super) const fn place_mut(&mut self, list: List) -> &mut Place {
+    fn place_mut(&mut self, list: List) -> Option<&mut Place> {
         match list {
-            List::Owned => &mut self.owned,
-            List::InNamespace => &mut self.member,
+            List::Owned => Some(&mut self.owned),
+            List::InNamespace => self.in_namespace.place_mut(),
         }
+    }
+
+    /// The next one in a list.
+    pub(super) fn after(&self, list: List) -> Link {
+        self.place(list)?.after
     }
 
     pub(super) fn forget_version(&mut self) {
@@ -203,17 +247,15 @@ impl<R: Record> Table<[Entry<R>]> {
         self.find_name(texts, namespace, name)
     }
 
-    /// The slot of the object with this uid.
-    pub fn find_uid(&self, texts: &Interner, uid: Uid) -> Option<Slot> {
-        let mut at = self.entries.get(self.uid_bucket(texts, uid))?.uid_bucket;
-        loop {
-            let slot = at?;
-            let entry = self.entries.get(slot.index())?;
-            if entry.uid == uid {
-                return Some(slot);
-            }
-            at = entry.uid_next;
-        }
+    /// The slot of the object with this namespace, name and uid.
+    pub(super) fn find_same(&self, texts: &Interner, meta: &Meta) -> Option<Slot> {
+        let slot = self.find(texts, &meta.namespace, &meta.name)?;
+        (self.get(slot)?.uid == meta.uid).then_some(slot)
+    }
+
+    /// The slot of the object with this uid. Looks at all of them, which no controller needs to do.
+    pub fn find_uid(&self, uid: Uid) -> Option<Slot> {
+        self.iter().find(|(_, entry)| entry.uid == uid).map(|(slot, _)| slot)
     }
 
     /// All objects, in order of slots.
@@ -239,11 +281,16 @@ impl<R: Record> Table<[Entry<R>]> {
         self.entries.get_mut(slot.index()).filter(|entry| entry.is_present())
     }
 
+    /// Where an object stands in a list, if it is there and such a list is.
+    pub(super) fn place_mut(&mut self, slot: Link, list: List) -> Option<&mut Place> {
+        self.get_mut(slot?)?.place_mut(list)
+    }
+
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<R>> {
         self.entries.iter_mut().filter(|entry| entry.is_present())
     }
 
-    pub(super) fn find_name(&self, texts: &Interner, namespace: Text, name: Name) -> Link {
+    pub(crate) fn find_name(&self, texts: &Interner, namespace: Text, name: Name) -> Link {
         let mut at = self.entries.get(self.name_bucket(texts, namespace, name))?.name_bucket;
         loop {
             let slot = at?;
@@ -267,44 +314,33 @@ impl<R: Record> Table<[Entry<R>]> {
         entry.namespace = id.namespace;
         entry.flags = flag::USED | flag::SEEN;
         entry.owned = Place::NONE;
-        entry.member = Place::NONE;
+        entry.in_namespace = R::InNamespace::NOWHERE;
         self.index_name(texts, slot);
-        self.index_uid(texts, slot);
         Some(slot)
     }
 
     /// Gives the object in a slot its new state; returns the old record.
     pub(super) fn replace(
         &mut self,
-        texts: &Interner,
         slot: Slot,
         uid: Uid,
         version: ResourceVersion,
         record: R,
     ) -> Option<R> {
-        let uid_changed = self.get(slot)?.uid != uid;
-        if uid_changed {
-            self.unindex_uid(texts, slot);
-        }
         let entry = self.get_mut(slot)?;
         entry.uid = uid;
         entry.version = Packed64::new(version.number());
         entry.flags = (entry.flags | flag::SEEN) & !flag::STALE;
-        let old = core::mem::replace(&mut entry.record, record);
-        if uid_changed {
-            self.index_uid(texts, slot);
-        }
-        Some(old)
+        Some(core::mem::replace(&mut entry.record, record))
     }
 
-    /// Takes an object out of both indices and gives its texts back. The slot stays taken until
+    /// Takes an object out of the index and gives its texts back. The slot stays taken until
     /// [`free`](Self::free).
     pub(super) fn retire(&mut self, texts: &mut Interner, slot: Slot) {
         if self.get(slot).is_none() {
             return;
         }
         self.unindex_name(texts, slot);
-        self.unindex_uid(texts, slot);
         let Some(entry) = self.entries.get_mut(slot.index()) else { return };
         entry.flags |= flag::RETIRED;
         let entry = *entry;
@@ -353,16 +389,6 @@ impl<R: Record> Table<[Entry<R>]> {
         }
     }
 
-    fn index_uid(&mut self, texts: &Interner, slot: Slot) {
-        let Some(entry) = self.entries.get(slot.index()) else { return };
-        let bucket = self.uid_bucket(texts, entry.uid);
-        let Some(head) = self.entries.get_mut(bucket) else { return };
-        let next = head.uid_bucket.replace(slot);
-        if let Some(entry) = self.entries.get_mut(slot.index()) {
-            entry.uid_next = next;
-        }
-    }
-
     fn unindex_name(&mut self, texts: &Interner, slot: Slot) {
         let Some(&Entry { namespace, name, name_next, .. }) = self.entries.get(slot.index()) else {
             return;
@@ -383,34 +409,11 @@ impl<R: Record> Table<[Entry<R>]> {
         }
     }
 
-    fn unindex_uid(&mut self, texts: &Interner, slot: Slot) {
-        let Some(&Entry { uid, uid_next, .. }) = self.entries.get(slot.index()) else { return };
-        let bucket = self.uid_bucket(texts, uid);
-        let Some(head) = self.entries.get_mut(bucket) else { return };
-        if head.uid_bucket == Some(slot) {
-            head.uid_bucket = uid_next;
-            return;
-        }
-        let mut at = head.uid_bucket;
-        while let Some(other) = at.and_then(|slot| self.entries.get_mut(slot.index())) {
-            if other.uid_next == Some(slot) {
-                other.uid_next = uid_next;
-                return;
-            }
-            at = other.uid_next;
-        }
-    }
-
     fn name_bucket(&self, texts: &Interner, namespace: Text, name: Name) -> usize {
         let hash = texts.hash(|hasher| {
             hasher.write(&name.bits());
             hasher.write_u16(namespace.bits());
         });
-        bucket(hash, self.entries.len())
-    }
-
-    fn uid_bucket(&self, texts: &Interner, uid: Uid) -> usize {
-        let hash = texts.hash(|hasher| hasher.write(&uid.to_bytes()));
         bucket(hash, self.entries.len())
     }
 }

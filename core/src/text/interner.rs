@@ -33,8 +33,9 @@ pub struct Cell {
     next: Link,
     /// The cell with the piece before this one.
     before: Link,
-    /// Handles to the text that ends here, and cells whose `before` this is.
-    users: u32,
+    /// Handles to the text that ends here, and cells whose `before` this is. [`Cell::MANY`] of them are
+    /// not counted any more: the text stays for ever.
+    users: u16,
     len: u8,
     piece: [u8; PIECE],
 }
@@ -49,6 +50,16 @@ pub struct Interner<C: ?Sized = [Cell]> {
     fresh: u16,
     used: u16,
     cells: C,
+}
+
+impl Cell {
+    const MANY: u16 = u16::MAX;
+
+    fn lose_user(&mut self) {
+        if self.users < Self::MANY {
+            self.users = self.users.saturating_sub(1);
+        }
+    }
 }
 
 impl Text {
@@ -141,7 +152,7 @@ impl Interner {
     /// Gives a handle back.
     pub fn release(&mut self, text: Text) {
         if let Some(cell) = text.0.and_then(|slot| self.cells.get_mut(slot.index())) {
-            cell.users = cell.users.saturating_sub(1);
+            cell.lose_user();
         }
         self.free_unused(text.0);
     }
@@ -250,7 +261,7 @@ impl Interner {
             self.used -= 1;
             at = cell.before;
             if let Some(before) = at.and_then(|slot| self.cells.get_mut(slot.index())) {
-                before.users = before.users.saturating_sub(1);
+                before.lose_user();
             }
         }
     }
@@ -282,5 +293,24 @@ impl Interner {
             hasher.write_u16(Text(before).bits());
         });
         bucket(hash, self.cells.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_with_more_users_than_can_be_counted_stays() {
+        let mut memory = Interner::<[Cell; 8]>::new();
+        let texts: &mut Interner = &mut memory;
+        let users = usize::from(Cell::MANY) + 9;
+        let namespace = texts.intern(b"default").unwrap();
+        (1..users).for_each(|_| assert_eq!(texts.intern(b"default"), Ok(namespace)));
+        let other = texts.intern(b"other").unwrap();
+        (0..users).for_each(|_| texts.release(namespace));
+        texts.release(other);
+        assert_eq!(texts.find(b"default"), Some(namespace));
+        assert_eq!((texts.find(b"other"), texts.used()), (None, 1));
     }
 }

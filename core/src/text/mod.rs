@@ -21,5 +21,5 @@ pub use name::{Name, NameDisplay};
 pub use selector::{Expression, InvalidSelector, Operator, Selector};
 pub use stored_selector::{StoreSelectorError, StoredSelector};
 
-const _: () = assert!(size_of::<Cell>() == 28);
+const _: () = assert!(size_of::<Cell>() == 26);
 const _: () = assert!(size_of::<Name>() == 10);

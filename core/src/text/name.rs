@@ -73,6 +73,11 @@ impl Name {
         self
     }
 
+    /// The name that is this text as a whole.
+    pub(crate) const fn from_text(stem: Text) -> Self {
+        Self { stem, ..Self::EMPTY }
+    }
+
     /// The text of a name that was interned [`whole`](Self::whole).
     pub fn as_text(self) -> Option<Text> {
         (self.shape == 0).then_some(self.stem)

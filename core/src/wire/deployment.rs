@@ -75,8 +75,6 @@ pub struct DeploymentStatus {
     pub progressing: ZeroOption<DeploymentCondition>,
     /// The `ReplicaFailure` condition.
     pub replica_failure: ZeroOption<DeploymentCondition>,
-    /// Whether there are conditions of other types.
-    pub has_other_conditions: bool,
 }
 
 impl DeploymentStatus {
@@ -93,7 +91,6 @@ impl DeploymentStatus {
         available: ZeroOption::None,
         progressing: ZeroOption::None,
         replica_failure: ZeroOption::None,
-        has_other_conditions: false,
     };
 }
 
@@ -314,10 +311,7 @@ impl Object for Deployment {
                     ConditionType::Available => &mut status.available,
                     ConditionType::Progressing => &mut status.progressing,
                     ConditionType::ReplicaFailure => &mut status.replica_failure,
-                    ConditionType::Other => {
-                        status.has_other_conditions = true;
-                        return;
-                    }
+                    ConditionType::Other => return,
                 };
                 *slot = ZeroOption::Some(state.condition.condition.clone());
             }

@@ -32,8 +32,6 @@ pub struct Meta {
     pub labels: Labels,
     /// The first owner with `controller: true`.
     pub controller: Option<ControllerRef>,
-    /// Whether any finalizer is set.
-    pub has_finalizers: bool,
     /// Of a bookmark: the list that came as a stream is complete with it.
     pub ends_initial_events: bool,
 }
@@ -50,7 +48,6 @@ impl Meta {
         deletion: None,
         labels: Labels::new(),
         controller: None,
-        has_finalizers: false,
         ends_initial_events: false,
     };
 
@@ -110,7 +107,6 @@ pub(super) static METADATA: Table = Table::new(&[
     ("labels", Rule::Stream(Field::Labels)),
     ("annotations", Rule::Stream(Field::Annotations)),
     ("ownerReferences", Rule::Each(Field::OwnerReference, &OWNER_REFERENCE)),
-    ("finalizers", Rule::Stream(Field::Finalizers)),
 ]);
 
 static OWNER_REFERENCE: Table = Table::new(&[
@@ -155,7 +151,6 @@ impl Meta {
         self.deletion = None;
         self.labels.clear();
         self.controller = None;
-        self.has_finalizers = false;
         self.ends_initial_events = false;
         state.has_controller = false;
     }
@@ -200,14 +195,10 @@ impl Meta {
         field: Field,
         event: Event<'_>,
     ) -> Result<Step, Fault> {
-        match (field, event) {
-            (Field::Labels, _) => {
-                if let Some(label) = state.pairs.push(event)? {
-                    self.labels.insert(label.key, label.value);
-                }
-            }
-            (Field::Finalizers, Event::String(_)) => self.has_finalizers = true,
-            _ => {}
+        if field == Field::Labels
+            && let Some(label) = state.pairs.push(event)?
+        {
+            self.labels.insert(label.key, label.value);
         }
         Ok(Step::Next)
     }

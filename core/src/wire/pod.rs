@@ -62,6 +62,19 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// The phase with this number, as `phase as u8` gives it.
+    pub(crate) const fn from_number(number: u8) -> Self {
+        match number {
+            0 => Self::Empty,
+            1 => Self::Pending,
+            2 => Self::Running,
+            3 => Self::Succeeded,
+            4 => Self::Failed,
+            5 => Self::Unknown,
+            _ => Self::Other,
+        }
+    }
+
     /// The phase of this name.
     pub fn parse(text: &str) -> Self {
         match text {

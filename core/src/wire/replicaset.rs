@@ -59,8 +59,6 @@ pub struct ReplicaSetStatus {
     pub observed_generation: i64,
     /// The `ReplicaFailure` condition.
     pub replica_failure: ZeroOption<Condition>,
-    /// Whether there are conditions of other types.
-    pub has_other_conditions: bool,
 }
 
 impl ReplicaSetStatus {
@@ -73,7 +71,6 @@ impl ReplicaSetStatus {
         terminating_replicas: None,
         observed_generation: 0,
         replica_failure: ZeroOption::None,
-        has_other_conditions: false,
     };
 }
 
@@ -221,7 +218,7 @@ impl Object for ReplicaSet {
             Field::Condition if state.condition.kind == ConditionType::ReplicaFailure => {
                 self.status.replica_failure = ZeroOption::Some(state.condition.condition.clone());
             }
-            Field::Condition => self.status.has_other_conditions = true,
+            Field::Condition => {}
             Field::MatchExpression => selector::end(&mut self.selector, field),
             _ => self.meta.end(&mut state.meta, field),
         }

@@ -92,7 +92,6 @@ fields! {
     DeletionTimestamp "metadata.deletionTimestamp",
     Labels "metadata.labels",
     Annotations "metadata.annotations",
-    Finalizers "metadata.finalizers",
     OwnerReference "metadata.ownerReferences[]",
     OwnerKind "metadata.ownerReferences[].kind",
     OwnerName "metadata.ownerReferences[].name",

@@ -31,9 +31,9 @@ fn find(cache: &Cache<'_>, kind: Kind, (namespace, name): &Id) -> Option<Slot> {
 
 fn find_uid(cache: &Cache<'_>, kind: Kind, number: u64) -> Option<Slot> {
     match kind {
-        Kind::Pod => cache.pods.find_uid(cache.texts, uid(number)),
-        Kind::ReplicaSet => cache.replica_sets.find_uid(cache.texts, uid(number)),
-        Kind::Deployment => cache.deployments.find_uid(cache.texts, uid(number)),
+        Kind::Pod => cache.pods.find_uid(uid(number)),
+        Kind::ReplicaSet => cache.replica_sets.find_uid(uid(number)),
+        Kind::Deployment => cache.deployments.find_uid(uid(number)),
     }
 }
 

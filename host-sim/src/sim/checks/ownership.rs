@@ -40,11 +40,11 @@ fn is_selected(issued: &Issued<'_, '_>, owner: Uid) -> Option<bool> {
     let (namespace, name) = (operation.namespace.as_str(), operation.name.as_str());
     if operation.resource == "pods" {
         let pod = cache.pods.get(cache.pods.find(texts, namespace, name)?)?;
-        let rs = cache.replica_sets.get(cache.replica_sets.find_uid(texts, owner)?)?;
+        let rs = cache.replica_sets.get(cache.replica_sets.find_uid(owner)?)?;
         return Some(rs.record.selector.matches(texts, pod.record.labels));
     }
     let rs = cache.replica_sets.get(cache.replica_sets.find(texts, namespace, name)?)?;
-    let d = cache.deployments.get(cache.deployments.find_uid(texts, owner)?)?;
+    let d = cache.deployments.get(cache.deployments.find_uid(owner)?)?;
     Some(d.record.selector.matches(texts, rs.record.labels))
 }
 

@@ -25,7 +25,7 @@ pub(super) fn check(rolling: &Rolling, issued: &Issued<'_, '_>) -> Verdict {
             Body::Splice(splice) if issued.operation.is(Verb::Create, "replicasets") => {
                 let wants =
                     matches!(splice.make, Make::ReplicaSet { replicas, .. } if replicas > 0);
-                match cache.deployments.find_uid(cache.texts, splice.uid) {
+                match cache.deployments.find_uid(splice.uid) {
                     Some(deployment) if wants => deployment,
                     _ => return Ok(()),
                 }
@@ -40,7 +40,7 @@ pub(super) fn check(rolling: &Rolling, issued: &Issued<'_, '_>) -> Verdict {
         return Ok(());
     }
     let template = d.record.template();
-    let old = cache.pods.iter().filter(|(_, pod)| !pod.record.phase.is_terminal());
+    let old = cache.pods.iter().filter(|(_, pod)| !pod.record.phase().is_terminal());
     let old = old.filter(|(slot, _)| match cache.owner_of_pod(*slot) {
         Owner::Resolved(set) => {
             cache.owner_of_replica_set(set) == Owner::Resolved(deployment)

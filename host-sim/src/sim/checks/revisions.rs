@@ -20,7 +20,7 @@ pub(super) fn check(issued: &Issued<'_, '_>) -> Verdict {
     let (deployment, own, revision) = match &issued.request.body {
         Body::Splice(splice) if operation.is(Verb::Create, "replicasets") => {
             let Make::ReplicaSet { revision, .. } = splice.make else { return Ok(()) };
-            (cache.deployments.find_uid(cache.texts, splice.uid), None, Some(revision))
+            (cache.deployments.find_uid(splice.uid), None, Some(revision))
         }
         _ if operation.is(Verb::Patch, "replicasets") => {
             let set = cache.replica_sets.find(cache.texts, &operation.namespace, &operation.name);
