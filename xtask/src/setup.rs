@@ -49,7 +49,9 @@ fn same_in_every_home() -> String {
 pub(crate) fn folders() -> [String; 2] {
     let home = std::env::var("HOME").unwrap_or_default();
     let cargo_home = std::env::var("CARGO_HOME").unwrap_or(format!("{home}/.cargo"));
-    [cargo_home, workspace::root().display().to_string()]
+    let root = workspace::root();
+    let root = root.canonicalize().unwrap_or(root);
+    [cargo_home, root.display().to_string()]
 }
 
 /// Which compiler builds firmware.

@@ -2,8 +2,10 @@
 //!
 //! `cargo run --package picokube-core --example embed -- 127.0.0.1:8001`. See docs/embedding.md.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use picokube_core::manager::{Body, Failure, Manager, Request, Settings, Workspace};
@@ -21,7 +23,7 @@ type Open = Option<(RequestId, Exchange)>;
 fn main() {
     let server = std::env::args().nth(1).unwrap_or("127.0.0.1:8001".to_owned());
     let (mut memory, mut work) = (Box::new(Memory::new()), Box::new(Work::new()));
-    let mut manager = Manager::new(memory.parts(), work.desk(), Settings::DEFAULT);
+    let mut manager = Manager::new(memory.parts(), work.desk(), Settings::DEFAULT, seed());
     let mut watches = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod].map(|kind| (kind, None));
     loop {
         watches.iter_mut().for_each(|(kind, open)| run_watch(&mut manager, *kind, open, &server));
@@ -140,10 +142,17 @@ fn exchange(server: &str, line: &str, kind: &str, body: &[u8]) -> Result<(u16, V
     Ok((status, exchange.body))
 }
 
+/// A clock that never goes back.
 fn now() -> Instant {
-    Instant::from_micros(std::time::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_micros() as u64))
+    static START: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
+    Instant::from_micros(START.elapsed().as_micros() as u64)
+}
+
+/// A random number that nobody outside knows.
+fn seed() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 fn random() -> u32 {
-    now().as_micros() as u32
+    seed() as u32
 }

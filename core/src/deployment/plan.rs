@@ -148,6 +148,13 @@ impl Plan {
     /// Nothing to do.
     pub const EMPTY: Self = Self { steps: Vec::new(), status: StatusWrite::EMPTY, end: End::Done };
 
+    /// Forgets what was to be done.
+    pub(super) fn clear(&mut self) {
+        self.steps.clear();
+        self.status = StatusWrite::EMPTY;
+        self.end = End::Done;
+    }
+
     /// Adds a step. Whether there was room; if not, the key comes back for the rest.
     pub(super) fn push(&mut self, step: Step) -> bool {
         let fits = self.steps.push(step).is_ok();

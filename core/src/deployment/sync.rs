@@ -129,7 +129,6 @@ impl Worker {
         }
         if blind {
             self.stop(Outcome::Good);
-            self.plan.end = End::Done;
             return None;
         }
         if selector.is_empty() {
@@ -197,9 +196,6 @@ impl Worker {
     fn plan_selecting_all(&mut self, context: &mut Context<'_, '_>, key: Slot) {
         let Some(d) = context.cache.deployments.get(key) else { return };
         let counts = Counts::of(&d.record);
-        self.plan.steps.clear();
-        self.plan.end = End::Done;
-        self.at = 0;
         self.phase = Phase::Steps;
         self.plan.push(Step::Warn(Warning::SelectingAll));
         if d.record.observed_generation() < d.record.generation() {

@@ -99,6 +99,7 @@ impl Worker {
         self.phase = Phase::Claim;
         self.cursor = 0;
         self.may_adopt = MayAdopt::Unknown;
+        self.plan.clear();
         self.at = 0;
         self.open = false;
         self.is_held_up = false;

@@ -75,6 +75,7 @@ impl Manager<'_> {
         consider(self.desk.recorder.poll_at());
         consider(self.blocked_until);
         self.desk.deployment_workers.iter().for_each(|worker| consider(worker.waits_until()));
+        self.desk.replica_set_workers.iter().for_each(|worker| consider(worker.waits_until()));
         self.lane_states().for_each(|lane| consider(lane.resend_at));
         next
     }

@@ -76,8 +76,10 @@ pub struct Manager<'a> {
 }
 
 impl<'a> Manager<'a> {
-    /// Controllers that have not begun.
-    pub fn new(parts: Parts<'a>, desk: Desk<'a>, settings: Settings) -> Self {
+    /// Controllers that have not begun. The seed is a secret: whoever knows it can choose names that all
+    /// fall into one bucket of the cache's indices.
+    pub fn new(parts: Parts<'a>, desk: Desk<'a>, settings: Settings, seed: u64) -> Self {
+        parts.cache.texts.seed(seed);
         let Settings { namespaces, label_selector, resync, .. } = settings;
         let namespace = match namespaces {
             [only] => Some(*only),
@@ -275,5 +277,26 @@ impl<'a> Manager<'a> {
                 cache.deployments.iter().for_each(|(slot, _)| deployment_queue.add(slot));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::hash::Hasher;
+    use std::boxed::Box;
+
+    use super::*;
+
+    #[test]
+    fn nobody_knows_the_bucket_of_a_name_without_the_seed() {
+        type Memory = crate::resources! { pods: 1, replica_sets: 1, deployments: 1 };
+        let bucket = |seed| {
+            let mut memory = Box::new(Memory::new());
+            let mut work = Box::new(Workspace::<1, 1, 1>::new());
+            let manager = Manager::new(memory.parts(), work.desk(), Settings::DEFAULT, seed);
+            manager.cache().texts.hash(|hasher| hasher.write(b"web"))
+        };
+        assert_eq!(bucket(1), bucket(1));
+        assert_ne!(bucket(1), bucket(2));
     }
 }

@@ -35,6 +35,9 @@ impl Ranked {
 /// How long to wait for the watch after a creation of which nobody knows whether it succeeded.
 const AMBIGUOUS: Duration = Duration::from_secs(1);
 
+/// The longest that a status waits for the Deployment.
+const OWNER_PATIENCE: Duration = Duration::from_secs(1);
+
 /// For how long a decision is carried out whatever is wanted meanwhile.
 const DECISION_HOLDS: Duration = Duration::from_secs(30);
 
@@ -87,8 +90,11 @@ impl Worker {
                     None if self.open > 0 => return None,
                     None => self.phase = Phase::Status,
                 },
-                Phase::Status if self.open > 0 || context.owner_is_at_work(key) => return None,
+                Phase::Status if self.open > 0 => return None,
                 Phase::Status => {
+                    if self.waits_for_owner(context, key) {
+                        return None;
+                    }
                     if self.wants_status(context, key) {
                         return Some(Want::Status);
                     }
@@ -102,6 +108,16 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Whether the status waits for what the Deployment at work makes of the ReplicaSet: that may be
+    /// something else to tell. It does not wait for a Deployment that is itself kept waiting.
+    fn waits_for_owner(&mut self, context: &Context<'_, '_>, key: Slot) -> bool {
+        if !context.owner_is_at_work(key) {
+            return false;
+        }
+        let until = *self.owner_until.get_or_insert(context.now + OWNER_PATIENCE);
+        context.now < until
     }
 
     /// The next pod to adopt or release.

@@ -35,6 +35,8 @@ pub struct Worker {
     pub(crate) error: String<{ limits::MESSAGE }>,
     pub(crate) outcome: Outcome,
     pub(crate) status_tries: u8,
+    /// So long its status waits for the Deployment, once it does.
+    pub(crate) owner_until: Option<Instant>,
 }
 
 /// Where a sync stands.
@@ -100,6 +102,7 @@ impl Worker {
         error: String::new(),
         outcome: Outcome::Good,
         status_tries: 0,
+        owner_until: None,
     };
 
     pub(crate) fn begin(&mut self, key: Slot, uid: Uid) {
@@ -115,6 +118,12 @@ impl Worker {
         self.error.clear();
         self.outcome = Outcome::Good;
         self.status_tries = 0;
+        self.owner_until = None;
+    }
+
+    /// When a sync goes on at the latest that waits for the Deployment.
+    pub(crate) fn waits_until(&self) -> Option<Instant> {
+        self.owner_until.filter(|_| self.phase == Phase::Status && self.open == 0)
     }
 
     /// Whether pods have begun to come, or all that are too many have been sent away. If a

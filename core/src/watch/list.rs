@@ -141,7 +141,7 @@ impl Watch {
             return self.fail(now, random);
         };
         if version < self.version.unwrap_or_default().max(self.touched) {
-            return self.rewind(now, source);
+            return self.rewind(now, random, source);
         }
         source.replace(version);
         self.version = Some(version);
@@ -157,14 +157,16 @@ impl Watch {
     }
 
     /// The list is older than what the server told before: it was restored from a backup, or a
-    /// first list broke off and the next one came from a cache that is late.
-    fn rewind(&mut self, now: Instant, source: &mut dyn Source) {
+    /// first list broke off and the next one came from a cache that is late. Servers that take turns and
+    /// do not agree would make that happen again and again: the next list takes its time.
+    fn rewind(&mut self, now: Instant, random: u32, source: &mut dyn Source) {
         source.rewind();
         self.version = None;
         self.touched = ResourceVersion::ANY;
         self.version_unavailable = true;
         self.counts.rewinds = self.counts.rewinds.wrapping_add(1);
-        self.phase = Phase::Due { next: Next::List, at: now };
+        let at = now + self.backoff.next(now, random);
+        self.phase = Phase::Due { next: Next::List, at };
     }
 
     /// Pages do not work out: the whole list at once, at the version first asked for.

@@ -554,7 +554,7 @@ fn a_server_that_went_back_in_time_is_followed() {
     bench.answers(200, "item 6\nend 7\n");
     // What the cache took for older than its own state has to be read again.
     assert_eq!(bench.source.log.last().unwrap(), "rewind");
-    bench.wants(LATEST);
+    bench.wants_after(2400, LATEST);
     bench.answers(200, "item 6\nend 7\n");
     assert_eq!(bench.source.log.last().unwrap(), "replace");
     bench.wants(&watch_at(7));

@@ -47,6 +47,8 @@ pub(crate) struct Cluster<'a> {
     pub(crate) accident: Option<(String, Accident)>,
     /// So long the server answers every request with 429 and `Retry-After: 2`.
     pub(crate) busy_for: Option<Duration>,
+    /// Requests whose target has this in it are answered with 429 and `Retry-After: 60`.
+    pub(crate) refused: Option<&'static str>,
 }
 
 impl<'a> Cluster<'a> {
@@ -73,7 +75,7 @@ impl<'a> Cluster<'a> {
     ) -> Self {
         Self {
             server: Server::new(),
-            manager: Manager::new(parts, space.desk(), settings),
+            manager: Manager::new(parts, space.desk(), settings, seed),
             now: Instant::from_micros(1),
             watches: [None; 3],
             open: vec![],
@@ -81,6 +83,7 @@ impl<'a> Cluster<'a> {
             requests: BTreeMap::new(),
             accident: None,
             busy_for: None,
+            refused: None,
         }
     }
 
@@ -117,7 +120,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// One thing that can happen now.
-    fn step(&mut self) -> bool {
+    pub(crate) fn step(&mut self) -> bool {
         let random = self.random();
         // Either order of an answer and the watch's news of the same write is possible.
         let first = random.is_multiple_of(2);
@@ -141,7 +144,7 @@ impl<'a> Cluster<'a> {
         }
         let is_busy = |span: Duration| self.now.since(Instant::ZERO) < span;
         let answer = match accident {
-            _ if self.busy_for.is_some_and(is_busy) => {
+            _ if self.busy_for.is_some_and(is_busy) || self.refuses(&request) => {
                 Ok(status(429, "TooManyRequests", "too many requests"))
             }
             Some(Accident::LostBefore) => Err(Failure::NotSent),
@@ -154,6 +157,10 @@ impl<'a> Cluster<'a> {
         };
         self.open.push((request, answer));
         true
+    }
+
+    fn refuses(&self, request: &Request) -> bool {
+        self.refused.is_some_and(|part| request.target.contains(part))
     }
 
     fn serve(&mut self, request: &Request) -> Result<Answer, Failure> {
@@ -207,7 +214,8 @@ impl<'a> Cluster<'a> {
         let (request, answer) = self.open.remove(at);
         let end = match answer {
             Ok((code, object)) => {
-                let retry_after = (code == 429).then_some(2);
+                let seconds = if self.refuses(&request) { 60 } else { 2 };
+                let retry_after = (code == 429).then_some(seconds);
                 self.manager.response_head(request.ticket, self.now, code, retry_after);
                 let bytes = object.to_string().into_bytes();
                 for piece in bytes.chunks(1 + self.random() as usize % 400) {

@@ -209,3 +209,70 @@ fn retry_after_is_honoured() {
     assert!(cluster.manager.metrics().retries_after >= 3);
     assert!(cluster.events("ReplicaSetCreateError").is_empty());
 }
+
+/// What was decided while the Deployment could see its ReplicaSets does not keep a worker busy when it
+/// cannot any more, whenever that happens.
+#[test]
+fn a_deployment_that_is_blind_lets_go_of_its_worker() {
+    for steps in 0..40 {
+        let mut memory = Box::new(Memory::new());
+        let mut space = Box::new(Space::new());
+        let mut cluster = Cluster::new(&mut memory, &mut space, 1);
+        cluster.create("deployments", deployment("web", 3));
+        cluster.rollout();
+        cluster.set_image("web", "app:v2");
+        cluster.settle();
+        cluster.kubelet();
+        cluster.settle();
+        // The next pod that becomes ready lets an old one go.
+        cluster.kubelet();
+        for _ in 0..steps {
+            cluster.step();
+        }
+        let mut labels: serde_json::Map<_, _> =
+            (0..80).map(|number| (format!("label-{number}"), json!("x"))).collect();
+        labels.insert("app".to_owned(), json!("web"));
+        cluster.create("replicasets", json!({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "fat", "labels": labels},
+            "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "fat"}}, "template": {}},
+        }));
+        cluster.run(Duration::from_secs(20));
+        assert!(!cluster.events("ControllerMemoryFull").is_empty(), "after {steps} steps");
+        let next = cluster.manager.poll_at().map(|at| at.since(cluster.now));
+        let soon = Duration::from_millis(900);
+        assert!(next.is_none_or(|wait| wait > soon), "after {steps} steps, wakes in {next:?}");
+    }
+}
+
+/// ReplicaSets whose Deployments wait for the server do not keep others from being looked after.
+#[test]
+fn a_deployment_that_waits_holds_up_nobody_elses_replica_set() {
+    with_cluster(|cluster| {
+        let names = ["a", "b", "c", "d"];
+        names.iter().for_each(|name| drop(cluster.create("deployments", deployment(name, 2))));
+        cluster.rollout();
+        cluster.refused = Some("/deployments/");
+        // Every ReplicaSet has something to tell, and so has its Deployment.
+        for _ in 0..2 {
+            for name in names {
+                let pods = cluster.pods(|pod| pod["metadata"]["labels"]["app"] == json!(name));
+                cluster.delete("pods", &pods[0]);
+                cluster.finish(&pods[0]);
+            }
+            cluster.run(Duration::from_secs(2));
+        }
+        cluster.create(
+            "replicasets",
+            json!({
+                "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "solo"},
+                "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "solo"}}, "template": {
+                    "metadata": {"labels": {"app": "solo"}},
+                    "spec": {"containers": [{"name": "app", "image": "app:v1"}]},
+                }},
+            }),
+        );
+        cluster.run(Duration::from_secs(20));
+        let solo = cluster.pods(|pod| pod["metadata"]["labels"]["app"] == json!("solo"));
+        assert_eq!(solo.len(), 2, "while Deployments wait for a minute");
+    });
+}

@@ -96,9 +96,11 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
         host: &endpoint.host,
         authorization: endpoint.authorization.as_deref(),
     };
-    let seed = Random::from_entropy().next_u64() as u32;
+    let mut random = Random::from_entropy();
+    let seed = random.next_u64() as u32;
     let mut workspace = Box::new(Workspace::<LANES, WORKERS, EVENTS>::new());
-    let runtime = &Runtime::new(Manager::new(parts, workspace.desk(), settings), seed);
+    let manager = Manager::new(parts, workspace.desk(), settings, random.next_u64());
+    let runtime = &Runtime::new(manager, seed);
     let mut memory: Vec<ConnectionBuffers> =
         (0..KINDS.len() + 2 * LANES).map(|_| Buffers::new()).collect();
     let mut memory_of_tanks = vec![vec![0; TANK]; LANES];

@@ -108,10 +108,11 @@ impl<'m> Device<'m> {
         let (parts, desk) = memory.parts();
         let lane =
             || Lane { work: None, not_before: Moment::default(), backoff: Backoff::new(BACKOFF) };
+        let mut random = Random::from_seed(start.seed ^ start.boot);
         Self {
             number: start.number,
             boot: start.boot,
-            manager: Manager::new(parts, desk, start.settings),
+            manager: Manager::new(parts, desk, start.settings, random.next_u64()),
             lanes: (0..start.lanes).map(|_| lane()).collect(),
             streams: [const { None }; 3],
             tank: None,
@@ -121,7 +122,7 @@ impl<'m> Device<'m> {
             held: Vec::new(),
             dying: false,
             clock: DeviceClock::new(start.at, start.clock_rate),
-            random: Random::from_seed(start.seed ^ start.boot),
+            random,
         }
     }
 

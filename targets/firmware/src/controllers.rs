@@ -42,9 +42,8 @@ pub(crate) fn start(
     seed: u64,
     crash: Option<Crash>,
 ) -> &'static Runtime<'static> {
-    let seed = seed as u32;
     let runtime = runtime(configuration, seed);
-    start_tasks(spawner, network, configuration, seed, runtime, crash);
+    start_tasks(spawner, network, configuration, seed as u32, runtime, crash);
     runtime
 }
 
@@ -53,12 +52,13 @@ pub(crate) fn start(
 /// Neither this nor what follows is inlined: what they build on the way to static memory must not
 /// stay on the stack of the task that calls them.
 #[inline(never)]
-fn runtime(configuration: &'static Configuration<'static>, seed: u32) -> &'static Runtime<'static> {
+fn runtime(configuration: &'static Configuration<'static>, seed: u64) -> &'static Runtime<'static> {
     static STORES: ConstStaticCell<Stores> = ConstStaticCell::new(Stores::new());
     static WORKSPACE: ConstStaticCell<Workspace> = ConstStaticCell::new(Workspace::new());
     static RUNTIME: StaticCell<Runtime<'static>> = StaticCell::new();
     let (parts, desk) = (STORES.take().parts(), WORKSPACE.take().desk());
-    RUNTIME.init(Runtime::new(Manager::new(parts, desk, settings(configuration)), seed))
+    RUNTIME
+        .init(Runtime::new(Manager::new(parts, desk, settings(configuration), seed), seed as u32))
 }
 
 #[inline(never)]
