@@ -2,7 +2,7 @@
 //!
 //! `cargo run --package picokube-core --example embed -- 127.0.0.1:8001`. See docs/embedding.md.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::LazyLock;
@@ -23,7 +23,7 @@ type Open = Option<(RequestId, Exchange)>;
 fn main() {
     let server = std::env::args().nth(1).unwrap_or("127.0.0.1:8001".to_owned());
     let (mut memory, mut work) = (Box::new(Memory::new()), Box::new(Work::new()));
-    let mut manager = Manager::new(memory.parts(), work.desk(), Settings::DEFAULT, seed());
+    let mut manager = Manager::new(memory.parts(), work.desk(), Settings::DEFAULT, secret());
     let mut watches = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod].map(|kind| (kind, None));
     loop {
         watches.iter_mut().for_each(|(kind, open)| run_watch(&mut manager, *kind, open, &server));
@@ -148,11 +148,11 @@ fn now() -> Instant {
     Instant::from_micros(START.elapsed().as_micros() as u64)
 }
 
-/// A random number that nobody outside knows.
-fn seed() -> u64 {
-    RandomState::new().build_hasher().finish()
+/// A number that nobody outside knows.
+fn secret() -> u64 {
+    RandomState::new().hash_one(0)
 }
 
 fn random() -> u32 {
-    seed() as u32
+    secret() as u32
 }

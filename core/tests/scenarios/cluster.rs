@@ -181,7 +181,7 @@ impl<'a> Cluster<'a> {
     fn splice(&mut self, splicer: &mut Splicer) -> Result<Value, Failure> {
         let spoilt = |error| match error {
             SpliceError::Changed => Failure::SourceChanged,
-            other => panic!("{other}"),
+            SpliceError::Malformed | SpliceError::TooLarge => Failure::NotSent,
         };
         let mut out = Vec::new();
         let mut window = [0; 100];

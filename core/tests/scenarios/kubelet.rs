@@ -69,10 +69,12 @@ impl Cluster<'_> {
         assert_eq!(code, 200, "{name}");
     }
 
-    /// Names of the pods that are like this, oldest first.
+    /// Names of the pods of `default` that are like this, oldest first.
     pub(crate) fn pods(&self, filter: impl Fn(&Value) -> bool) -> Vec<String> {
         let uid = |pod: &Value| pod["metadata"]["uid"].as_str().unwrap().to_string();
-        let mut found: Vec<_> = self.server.of("pods").filter(|pod| filter(pod)).collect();
+        let ours =
+            self.server.of("pods").filter(|pod| pod["metadata"]["namespace"] == json!("default"));
+        let mut found: Vec<_> = ours.filter(|pod| filter(pod)).collect();
         found.sort_by_key(|pod| uid(pod));
         found.iter().map(|pod| pod["metadata"]["name"].as_str().unwrap().to_string()).collect()
     }

@@ -3,6 +3,7 @@
 mod cluster;
 mod economy;
 mod faults;
+mod hostile;
 mod kubelet;
 mod replicasets;
 mod rolling;

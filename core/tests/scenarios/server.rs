@@ -107,6 +107,20 @@ impl Server {
         self.store("ADDED", key, object, 201)
     }
 
+    /// Puts an object where it is, just as it is.
+    pub(crate) fn import(&mut self, plural: &str, namespace: &str, object: Value) {
+        let name = object["metadata"]["name"].as_str().unwrap().to_string();
+        self.store("ADDED", (plural.into(), namespace.into(), name), object, 201);
+    }
+
+    /// Takes an object away, whatever it says.
+    pub(crate) fn expel(&mut self, plural: &str, namespace: &str, name: &str) {
+        let key = (plural.to_string(), namespace.to_string(), name.to_string());
+        if let Some(object) = self.objects.get(&key).cloned() {
+            self.store("DELETED", key, object, 200);
+        }
+    }
+
     fn store(&mut self, change: &'static str, key: Key, mut object: Value, code: u16) -> Answer {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());

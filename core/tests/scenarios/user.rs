@@ -66,9 +66,10 @@ impl Cluster<'_> {
         Some((text("status"), text("reason")))
     }
 
-    /// ReplicaSets in order of creation, as image and size.
+    /// ReplicaSets of `default` in order of creation, as image and size.
     pub(crate) fn sets(&self) -> Vec<(String, i64)> {
-        let mut sets: Vec<_> = self.server.of("replicasets").collect();
+        let is_ours = |set: &&Value| set["metadata"]["namespace"] == json!("default");
+        let mut sets: Vec<_> = self.server.of("replicasets").filter(is_ours).collect();
         sets.sort_by_key(|set| set["metadata"]["uid"].as_str().unwrap().to_string());
         let image = |set: &Value| {
             set["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap().to_string()
