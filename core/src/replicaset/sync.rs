@@ -35,6 +35,13 @@ impl Ranked {
 /// How long to wait for the watch after a creation of which nobody knows whether it succeeded.
 const AMBIGUOUS: Duration = Duration::from_secs(1);
 
+/// Whether counts tell that all is as it should be, which somebody may wait for: nothing that is under way
+/// will change them soon. Pods that are on their way out do not matter to anybody who waits.
+fn completes(stored: &Count, count: &Count, wanted: i32) -> bool {
+    let is_news = Count { terminating: stored.terminating, ..*count } != *stored;
+    is_news && count.replicas == wanted && count.available == wanted
+}
+
 /// The longest that a status waits for the Deployment.
 const OWNER_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -267,7 +274,9 @@ impl Worker {
             self.fail(Outcome::Retry, "");
             return false;
         }
-        let pressing = self.failure != FailureWrite::Keep || self.status_tries > 0;
+        let pressing = self.failure != FailureWrite::Keep
+            || self.status_tries > 0
+            || completes(&stored.count, &self.count, rs.record.replicas);
         match context.replica_set_lag_left(key) {
             Some(wait) if !pressing => {
                 context.replica_set_queue.add_after(key, wait, context.now);

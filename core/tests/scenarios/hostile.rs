@@ -17,8 +17,7 @@ const NAMESPACE: &str = "evil";
 type Part = (&'static str, Value);
 
 proptest! {
-    // The same cases each time: others are for who looks for them, with more of them and another seed.
-    #![proptest_config(ProptestConfig { cases: 48, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(the_same_each_time())]
     #[test]
     fn a_tenants_objects_touch_nobody_else(objects in vec(object(), 1..7), seed in any::<u64>()) {
         let mut memory = Box::new(Memory::new());
@@ -47,6 +46,11 @@ proptest! {
         cluster.rollout();
         assert_web(&cluster, 2);
     }
+}
+
+/// Others are for who looks for them, with more cases and another seed.
+fn the_same_each_time() -> ProptestConfig {
+    ProptestConfig { cases: 48, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() }
 }
 
 /// All is as it would be without anybody else.

@@ -9,6 +9,7 @@ mod limits;
 mod run;
 mod screen;
 mod up;
+mod upstream;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -36,6 +37,7 @@ pub fn run() -> anyhow::Result<()> {
             Command::Bench { what: Bench::Controllers(options) } => {
                 bench::controllers(options).await
             }
+            Command::Bench { what: Bench::Latency(options) } => bench::latency(options).await,
         }
     });
     // A client that never lets go of its connection must not keep the process alive.
@@ -84,6 +86,8 @@ enum Bench {
     Server(ServerBenchOptions),
     /// Requests, bytes, CPU time and memory that the controllers need for Deployments
     Controllers(ControllersBenchOptions),
+    /// How long people wait for a Deployment, with statuses that wait for each other and without
+    Latency(LatencyBenchOptions),
 }
 
 /// What firmware decides itself, or its configuration does.
@@ -215,7 +219,8 @@ struct RunOptions {
 /// How the controllers run.
 #[derive(Debug, Args)]
 struct ControllerOptions {
-    /// Controllers to run: '*' is all, 'foo' turns one on, '-foo' turns one off
+    /// Controllers to run: '*' is all, 'foo' turns one on, '-foo' turns one off. There are
+    /// deployment-controller and replicaset-controller, for short deployment and replicaset
     #[arg(long, value_delimiter = ',', default_value = "*", value_name = "LIST")]
     #[arg(allow_hyphen_values = true)]
     controllers: Vec<String>,
@@ -325,6 +330,20 @@ struct ControllersBenchOptions {
     /// Milliseconds that a status may wait; with commas between, each is measured
     #[arg(long, value_delimiter = ',', default_value = "0,100", value_name = "MS")]
     status_lag: Vec<u32>,
+}
+
+/// Options of `picokube bench latency`.
+#[derive(Debug, Args)]
+struct LatencyBenchOptions {
+    /// How often each is measured
+    #[arg(long, default_value_t = 11, value_name = "N")]
+    rounds: usize,
+    /// How many objects the controllers can hold
+    #[arg(long, value_enum, default_value_t = Capacity::Medium, value_name = "SIZE")]
+    capacity: Capacity,
+    /// Milliseconds that a status may wait, to compare with one that never does
+    #[arg(long, default_value_t = 100, value_name = "MS")]
+    status_lag: u32,
 }
 
 #[cfg(test)]

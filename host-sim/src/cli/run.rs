@@ -5,13 +5,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use picokube_core::limits::SELECTOR;
-use picokube_core::manager::{Enabled, Rate, Settings};
+use picokube_core::manager::{Controller, Enabled, Rate, Settings};
 use picokube_core::time::Duration;
 use picokube_core::watch::length_in_url;
 
 use crate::controllers::{self, Controllers, Credentials, Endpoint, Material};
 
 use super::up::interrupted;
+use super::upstream;
 use super::{ControllerOptions, RunOptions};
 
 /// What holds where the flags say nothing.
@@ -102,7 +103,17 @@ pub(super) fn settings(options: &ControllerOptions, defaults: &Defaults) -> Resu
     let enabled = Enabled::parse(options.controllers.iter().map(String::as_str));
     let controllers = match enabled {
         Ok(enabled) => enabled,
-        Err(unknown) => bail!("--controllers: {unknown}"),
+        Err(unknown) => match upstream::controller(unknown.item) {
+            Some(name) => {
+                let ours = Controller::ALL.map(Controller::name).join(", ");
+                let item = unknown.item;
+                bail!(
+                    "--controllers: \"{item}\": kube-controller-manager has a {name}, picokube does not; \
+                     it has {ours}"
+                )
+            }
+            None => bail!("--controllers: {unknown}"),
+        },
     };
     let mut settings = Settings { controllers, ..Settings::DEFAULT };
     settings.rate = match options.kube_api_qps.unwrap_or(defaults.qps) {
@@ -129,7 +140,6 @@ pub(super) const TERMINATING_REPLICAS: &str = "DeploymentReplicaSetTerminatingRe
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use picokube_core::manager::Controller;
 
     use super::*;
 
@@ -193,10 +203,15 @@ mod tests {
         assert_eq!(runs("*,-replicaset"), [true, false]);
         assert_eq!(runs("-deployment-controller,*"), [false, true]);
         assert_eq!(runs("replicaset"), [false, true]);
-        let error = parsed(&["--controllers", "-nodelifecycle"]).unwrap_err();
+        let error = |list| parsed(&["--controllers", list]).unwrap_err();
         assert_eq!(
-            error,
-            "--controllers: \"-nodelifecycle\" is not in the list of known controllers"
+            error("*,-nodelifecycel"),
+            "--controllers: \"-nodelifecycel\" is not in the list of known controllers"
+        );
+        assert_eq!(
+            error("*,-nodelifecycle"),
+            "--controllers: \"-nodelifecycle\": kube-controller-manager has a node-lifecycle-controller, \
+             picokube does not; it has deployment-controller, replicaset-controller"
         );
     }
 

@@ -26,8 +26,12 @@ fn arguments_that_cannot_be() -> Result<()> {
     let server = ["--server", "http://127.0.0.1:1"];
     let with = |more: &[&'static str]| [&server[..], more].concat();
     complains(
+        &with(&["--controllers", "*,-cronjbo"]),
+        &["\"-cronjbo\" is not in the list of known controllers"],
+    )?;
+    complains(
         &with(&["--controllers", "*,-cronjob"]),
-        &["\"-cronjob\" is not in the list of known controllers"],
+        &["kube-controller-manager has a cronjob-controller, picokube does not"],
     )?;
     complains(
         &with(&["--feature-gates", "DeploymentReplicaSetTerminatingReplicas=maybe"]),

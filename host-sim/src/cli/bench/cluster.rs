@@ -28,6 +28,8 @@ const PODS_PER_NODE: usize = 110;
 pub(super) struct Site {
     shared: Arc<SharedServer>,
     address: String,
+    /// How often is looked whether something has happened.
+    pace: Duration,
     /// The server ends when this is dropped.
     _stop: watch::Sender<bool>,
 }
@@ -50,7 +52,12 @@ impl Site {
             Arc::default(),
             stopping,
         ));
-        Ok(Self { shared, address, _stop: stop })
+        Ok(Self { shared, address, pace: Duration::from_millis(20), _stop: stop })
+    }
+
+    /// The same, for who wants to know when something has happened.
+    pub(super) fn watched_closely(self) -> Self {
+        Self { pace: Duration::from_millis(1), ..self }
     }
 
     /// Asks for something that has to work.
@@ -61,7 +68,7 @@ impl Site {
     /// Looks at all objects of a resource until `is_done`.
     pub(super) async fn wait(&self, resource: &str, is_done: impl Fn(&[Value]) -> bool) {
         while !is_done(&inside::outlines(&self.shared, resource)) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(self.pace).await;
         }
     }
 

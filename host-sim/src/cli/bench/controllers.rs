@@ -99,7 +99,7 @@ async fn round(
     controllers.stop().await
 }
 
-async fn create(site: &Site, deployments: usize, replicas: usize) -> Result<()> {
+pub(super) async fn create(site: &Site, deployments: usize, replicas: usize) -> Result<()> {
     for index in 0..deployments {
         let name = format!("web-{index}");
         let deployment = json!({
@@ -121,7 +121,7 @@ async fn create(site: &Site, deployments: usize, replicas: usize) -> Result<()> 
     Ok(())
 }
 
-async fn update(site: &Site, deployments: usize) -> Result<()> {
+pub(super) async fn update(site: &Site, deployments: usize) -> Result<()> {
     let containers = json!([{"name": "app", "image": "app:2"}]);
     let patch = json!({"spec": {"template": {"spec": {"containers": containers}}}});
     for index in 0..deployments {
@@ -131,7 +131,7 @@ async fn update(site: &Site, deployments: usize) -> Result<()> {
     Ok(())
 }
 
-async fn delete(site: &Site, deployments: usize) -> Result<()> {
+pub(super) async fn delete(site: &Site, deployments: usize) -> Result<()> {
     for index in 0..deployments {
         site.ask(Method::DELETE, &format!("{DEPLOYMENTS}/web-{index}"), &json!({})).await?;
     }

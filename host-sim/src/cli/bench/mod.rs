@@ -2,8 +2,10 @@
 
 mod cluster;
 mod controllers;
+mod latency;
 mod process;
 mod server;
 
 pub(super) use controllers::controllers;
+pub(super) use latency::latency;
 pub(super) use server::server;
