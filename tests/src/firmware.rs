@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -252,8 +253,22 @@ fn encode(document: &Document<'_>) -> Result<Vec<u8>> {
 }
 
 /// An address on loopback where nobody listens.
+///
+/// Not one that the system hands out to whoever asks for any: between this and the start of QEMU, somebody
+/// else might get it.
 pub fn free_address() -> Result<SocketAddr> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?)
+    const PORTS: std::ops::Range<u32> = 10_000..32_000;
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    // Test programs that run at a time begin far from each other.
+    let first = std::process::id().wrapping_mul(7_919);
+    for _ in PORTS {
+        let number = first.wrapping_add(TRIED.fetch_add(1, Ordering::Relaxed)) % PORTS.len() as u32;
+        let address = SocketAddr::from(([127, 0, 0, 1], u16::try_from(PORTS.start + number)?));
+        if TcpListener::bind(address).is_ok() {
+            return Ok(address);
+        }
+    }
+    bail!("no port from {} to {} is free", PORTS.start, PORTS.end)
 }
 
 /// An image that is built once per process.
