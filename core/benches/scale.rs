@@ -74,10 +74,10 @@ fn with_cache(cached: usize, run: impl FnOnce(&mut Cache<'_>)) {
     for rs in 0..cached.div_ceil(PODS_EACH) {
         let name = format!("payments-gateway-{rs:0>10}");
         let object = ReplicaSet { meta: meta(&name, 1 << 32 | rs), ..ReplicaSet::default() };
-        assert!(matches!(cache.apply_replica_set(&object), Applied::Changed(_)));
+        assert!(matches!(cache.apply(&object), Applied::Changed(_)));
     }
     for number in 0..cached {
-        assert!(matches!(cache.apply_pod(&pod(number, 1)), Applied::Changed(_)));
+        assert!(matches!(cache.apply(&pod(number, 1)), Applied::Changed(_)));
     }
     run(&mut cache);
 }
@@ -91,7 +91,7 @@ fn pod_records(cached: usize, events: usize) {
     with_cache(cached, |cache| {
         let pods: Vec<Pod> = (0..64).map(|n| pod(scattered(n, cached), 2)).collect();
         for event in 0..events {
-            black_box(cache.apply_pod(&pods[event % pods.len()]));
+            black_box(cache.apply(&pods[event % pods.len()]));
         }
     });
 }
@@ -101,8 +101,8 @@ fn pod_churn(cached: usize, events: usize) {
         let pods: Vec<Pod> = (0..64).map(|n| pod(scattered(n, cached), 2)).collect();
         for event in 0..events {
             let pod = &pods[event % pods.len()];
-            black_box(cache.delete_pod(&pod.meta));
-            black_box(cache.apply_pod(pod));
+            black_box(cache.delete(Kind::Pod, &pod.meta));
+            black_box(cache.apply(pod));
         }
     });
 }

@@ -8,7 +8,7 @@
 
 use picokube_core::expect::Expected;
 use picokube_core::queue::Item;
-use picokube_core::store::{Applied, Cache, Deployment, Entry, Group, Pod, ReplicaSet};
+use picokube_core::store::{Applied, Cache, Deployment, Group, Pod, ReplicaSet, TableMemory};
 use picokube_core::text::{Cell, Fingerprint};
 use picokube_core::wire::{self, ControllerRef, Meta, OwnerKind, ResourceVersion, Uid};
 
@@ -32,9 +32,9 @@ fn main() {
     let [deployments, _, _] = measure(NAME);
     let queue = size_of::<Item>();
     let replica_set_state = queue + size_of::<Expected>();
-    pods.print("pod", size_of::<Entry<Pod>>(), 0);
-    replica_sets.print("replicaset", size_of::<Entry<ReplicaSet>>(), replica_set_state);
-    deployments.print("deployment", size_of::<Entry<Deployment>>(), queue);
+    pods.print("pod", TableMemory::<Pod, 1>::PER_OBJECT, 0);
+    replica_sets.print("replicaset", TableMemory::<ReplicaSet, 1>::PER_OBJECT, replica_set_state);
+    deployments.print("deployment", TableMemory::<Deployment, 1>::PER_OBJECT, queue);
 }
 
 /// What objects of a kind took beside their entries.
@@ -74,7 +74,7 @@ fn measure(deployment_name: usize) -> [Share; 3] {
             };
             d.selector.match_label(Fingerprint::of("app"), Fingerprint::of(name));
             annotate(&mut d.annotations, name);
-            stored(cache.apply_deployment(&d));
+            stored(cache.apply(&d));
         }
     });
     let replica_sets = share(&mut cache, DEPLOYMENTS * SETS_EACH, |cache| {
@@ -93,7 +93,7 @@ fn measure(deployment_name: usize) -> [Share; 3] {
                 let (key, value) = (Fingerprint::of("pod-template-hash"), Fingerprint::of(&hash));
                 rs.selector.match_label(key, value);
                 annotate(&mut rs.annotations, name);
-                stored(cache.apply_replica_set(&rs));
+                stored(cache.apply(&rs));
             }
         }
     });
@@ -112,7 +112,7 @@ fn measure(deployment_name: usize) -> [Share; 3] {
                     };
                     let node = format!("gateway-node-{}.edge.example.net", uid % 8);
                     object.node = node.as_str().try_into().expect("a short name");
-                    stored(cache.apply_pod(&object));
+                    stored(cache.apply(&object));
                 }
             }
         }

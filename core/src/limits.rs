@@ -38,6 +38,8 @@ pub const ANNOTATIONS: usize = 32;
 pub const CONTINUE: usize = 240;
 /// Longest label selector of a watch, as it stands in a URL.
 pub const SELECTOR: usize = 128;
+/// Longest path and query of a request: an event of the longest name in the longest namespace.
+pub const TARGET: usize = 448;
 /// Longest path and query of a list or watch.
 pub const WATCH_TARGET: usize = 512;
 
@@ -49,3 +51,10 @@ const _: () = assert!(NAMESPACE <= NAME);
 const _: () = assert!(LABELS <= u8::MAX as usize);
 const _: () = assert!(EXPRESSION_VALUES <= u8::MAX as usize);
 const _: () = assert!(EXPRESSIONS <= EXPRESSION_VALUES);
+const _: () = assert!(TARGET > 64 + NAMESPACE + NAME + 32);
+
+/// A path with its query.
+pub type Target = heapless::String<TARGET>;
+
+/// The name of an object.
+pub type ObjectName = heapless::String<NAME>;

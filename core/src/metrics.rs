@@ -2,6 +2,8 @@
 
 use core::fmt::{self, Write};
 
+use crate::request::Method;
+
 /// The counters of a manager. They wrap, as Prometheus' counters may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -20,10 +22,6 @@ pub struct Metrics {
     pub refused: u32,
     /// Objects that could not be read.
     pub faulty: u32,
-    /// Syncs of Deployments.
-    pub deployment_syncs: u32,
-    /// Syncs of ReplicaSets.
-    pub replica_set_syncs: u32,
 }
 
 impl Metrics {
@@ -36,9 +34,18 @@ impl Metrics {
         retries_after: 0,
         refused: 0,
         faulty: 0,
-        deployment_syncs: 0,
-        replica_set_syncs: 0,
     };
+
+    pub(crate) fn count_request(&mut self, method: Method) {
+        let [get, post, patch, delete] = &mut self.requests;
+        let count = match method {
+            Method::Get => get,
+            Method::Post => post,
+            Method::Patch => patch,
+            Method::Delete => delete,
+        };
+        *count = count.wrapping_add(1);
+    }
 }
 
 /// Writes metrics in Prometheus' text format.

@@ -1,77 +1,168 @@
 //! All memory of the controllers in one value.
 
-use crate::expect::{Expectations, Expected};
-use crate::queue::{Item, Queue};
-use crate::replicaset::Ranked;
-use crate::store::{Cache, CacheState, Deployment, Entry, Group, Groups, Pod, ReplicaSet, Table};
+use crate::control::Ranked;
+use crate::kind::{Kind, kinds};
+use crate::registry::{ControllerParts, controllers};
+use crate::store::{Cache, Group, Groups, TableMemory};
 use crate::text::{Cell, Interner};
 
-/// The type of [`Resources`] with the capacities given, for example
-/// `resources! { pods: 512, replica_sets: 64, deployments: 32 }`.
-///
-/// | capacity | of | default |
-/// |---|---|---|
-/// | `pods` | pods that a ReplicaSet or StatefulSet controls, or nobody | – |
-/// | `replica_sets` | ReplicaSets | – |
-/// | `deployments` | Deployments | – |
-/// | `groups` | owners and namespaces | [`groups_for`] |
-/// | `texts` | pieces of names, labels and selectors | [`texts_for`] |
-///
-/// ```
-/// use std::sync::Mutex;
-/// type Memory = picokube_core::resources! { pods: 64, replica_sets: 8, deployments: 4 };
-/// // All zero: takes no room in flash, and is never built on a stack.
-/// static MEMORY: Mutex<Memory> = Mutex::new(Memory::new());
-/// assert_eq!(MEMORY.lock().unwrap().parts().cache.pods.capacity(), 64);
-/// ```
-#[macro_export]
-macro_rules! resources {
-    (pods: $pods:expr, replica_sets: $rs:expr, deployments: $d:expr $(,)?) => {
-        $crate::resources! {
-            pods: $pods, replica_sets: $rs, deployments: $d,
-            groups: $crate::resources::groups_for($pods, $rs, $d),
-            texts: $crate::resources::texts_for($pods, $rs, $d),
+macro_rules! define {
+    ({$(
+        $(#[$of_kind:meta])*
+        $kind:ident $doc:literal $table:ident $capacity:ident ($record:ty, $object:ty) $info:tt
+    )*} $(
+        $(#[$of_controller:meta])*
+        $controller:ident $of:literal $module:ident $runner:ident $field:ident $keys:ident
+    )*) => {
+        /// Objects of each kind that there is room for, owners and namespaces, and texts.
+        #[derive(Clone, Copy, Debug)]
+        pub struct Capacities {
+            $(#[doc = $doc] pub $table: usize,)*
+            /// Owners and namespaces; 0 is as many as such a cluster is likely to have: one group per
+            /// controller, some orphans, a few namespaces.
+            pub groups: usize,
+            /// Pieces of names, labels and selectors; 0 is as many as such a cluster is likely to
+            /// need.
+            pub texts: usize,
+        }
+
+        impl Capacities {
+            /// Nothing.
+            pub const NONE: Self = Self { $($table: 0,)* groups: 0, texts: 0 };
+
+            /// With numbers of groups and texts, and only of kinds that there are.
+            pub const fn complete(self) -> Self {
+                let (mut groups, mut texts) = (16, 32);
+                let mut of_kinds = 0;
+                $(
+                    $(#[$of_kind])*
+                    {
+                        let info = Kind::$kind.info();
+                        groups += if info.is_key { self.$table } else { self.$table / 32 };
+                        texts += self.$table * info.texts_of_eight / 8;
+                        of_kinds += self.$table;
+                    }
+                )*
+                assert!(of_kinds == 0 $(+ self.$table)*, "a kind that this build does not have");
+                Self {
+                    groups: if self.groups > 0 { self.groups } else { groups },
+                    texts: if self.texts > 0 { self.texts } else { texts },
+                    ..self
+                }
+            }
+        }
+
+        /// The memory of the controllers. The [`resources!`](crate::resources!) macro names its type.
+        #[derive(Debug)]
+        pub struct Resources<
+            $(const $capacity: usize,)*
+            const GROUPS: usize,
+            const TEXTS: usize,
+        > {
+            texts: Interner<[Cell; TEXTS]>,
+            groups: Groups<[Group; GROUPS]>,
+            tables: Tables<$($capacity),*>,
+            keys: KeysOfControllers<$($capacity),*>,
+            ranking: [Ranked; PODS],
+        }
+
+        #[derive(Debug)]
+        struct Tables<$(const $capacity: usize),*> {
+            $($(#[$of_kind])* $table: TableMemory<$record, $capacity>,)*
+        }
+
+        #[derive(Debug)]
+        struct KeysOfControllers<$(const $capacity: usize),*> {
+            $($(#[$of_controller])* $field: crate::$module::Memory<$keys>,)*
+        }
+
+        impl<$(const $capacity: usize,)* const GROUPS: usize, const TEXTS: usize>
+            Resources<$($capacity,)* GROUPS, TEXTS>
+        {
+            /// Empty memory: all bits zero.
+            pub const fn new() -> Self {
+                Self {
+                    texts: Interner::new(),
+                    groups: Groups::new(),
+                    tables: Tables { $($(#[$of_kind])* $table: TableMemory::NEW,)* },
+                    keys: KeysOfControllers {
+                        $($(#[$of_controller])* $field: crate::$module::Memory::NEW,)*
+                    },
+                    ranking: [Ranked::NONE; PODS],
+                }
+            }
+
+            /// The parts, in the form that all logic works on.
+            pub fn parts(&mut self) -> Parts<'_> {
+                Parts {
+                    cache: Cache {
+                        texts: &mut self.texts,
+                        groups: &mut self.groups,
+                        $($(#[$of_kind])* $table: self.tables.$table.table(Kind::$kind),)*
+                    },
+                    controllers: ControllerParts {
+                        $($(#[$of_controller])*
+                        $field: self.keys.$field.parts(&crate::$module::INFO),)*
+                    },
+                    ranking: &mut self.ranking,
+                }
+            }
+        }
+
+        impl<$(const $capacity: usize,)* const GROUPS: usize, const TEXTS: usize> Default
+            for Resources<$($capacity,)* GROUPS, TEXTS>
+        {
+            fn default() -> Self {
+                Self::new()
+            }
         }
     };
-    (pods: $pods:expr, replica_sets: $rs:expr, deployments: $d:expr,
-     groups: $groups:expr, texts: $texts:expr $(,)?) => {
-        $crate::resources::Resources<{ $pods }, { $rs }, { $d }, { $groups }, { $texts }>
+}
+macro_rules! define_with_controllers {
+    ($($kinds:tt)*) => { controllers! { define { $($kinds)* } } };
+}
+kinds!(define_with_controllers);
+
+macro_rules! define_macro {
+    ($d:tt $(
+        $(#[$meta:meta])*
+        $kind:ident $doc:literal $table:ident $capacity:ident ($record:ty, $object:ty) $info:tt
+    )*) => {
+        /// The type of [`Resources`](crate::resources::Resources) with the
+        /// [`Capacities`](crate::resources::Capacities) given, for example
+        /// `resources! { pods: 512, replica_sets: 64, deployments: 32 }`. What is left out is nothing
+        /// of a kind, and as much as needed of `groups` and `texts`.
+        ///
+        /// ```
+        /// use std::sync::Mutex;
+        /// type Memory = picokube_core::resources! { pods: 64, replica_sets: 8, deployments: 4 };
+        /// // All zero: takes no room in flash, and is never built on a stack.
+        /// static MEMORY: Mutex<Memory> = Mutex::new(Memory::new());
+        /// assert_eq!(MEMORY.lock().unwrap().parts().cache.pods.capacity(), 64);
+        /// ```
+        #[macro_export]
+        macro_rules! resources {
+            ($d($d name:ident: $d value:expr),* $d(,)?) => {
+                $crate::resources::Resources<
+                    $({ $crate::capacities!($d($d name: $d value),*).$table },)*
+                    { $crate::capacities!($d($d name: $d value),*).groups },
+                    { $crate::capacities!($d($d name: $d value),*).texts },
+                >
+            };
+        }
     };
 }
+kinds!(define_macro $);
 
-/// Owners and namespaces that a cluster of this size is likely to have: one group per controller,
-/// some orphans, a few namespaces.
-pub const fn groups_for(pods: usize, replica_sets: usize, deployments: usize) -> usize {
-    16 + pods / 32 + replica_sets + deployments
-}
-
-/// Pieces of text that a cluster of this size is likely to need, with names of 40 characters and
-/// four labels.
-pub const fn texts_for(pods: usize, replica_sets: usize, deployments: usize) -> usize {
-    32 + pods / 8 + 5 * replica_sets + 8 * deployments
-}
-
-/// The memory of the controllers. The [`resources!`](crate::resources!) macro names its type.
-#[derive(Debug)]
-pub struct Resources<
-    const PODS: usize,
-    const REPLICA_SETS: usize,
-    const DEPLOYMENTS: usize,
-    const GROUPS: usize,
-    const TEXTS: usize,
-> {
-    texts: Interner<[Cell; TEXTS]>,
-    groups: Groups<[Group; GROUPS]>,
-    pods: Table<[Entry<Pod>; PODS]>,
-    replica_sets: Table<[Entry<ReplicaSet>; REPLICA_SETS]>,
-    deployments: Table<[Entry<Deployment>; DEPLOYMENTS]>,
-    state: CacheState,
-    replica_set_queue: Queue<[Item; REPLICA_SETS]>,
-    deployment_queue: Queue<[Item; DEPLOYMENTS]>,
-    expectations: Expectations<[Expected; REPLICA_SETS]>,
-    status_pending: [u32; REPLICA_SETS],
-    deployment_status_pending: [u32; DEPLOYMENTS],
-    ranking: [Ranked; PODS],
+/// The complete [`Capacities`] of [`resources!`](crate::resources!).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! capacities {
+    ($($name:ident: $value:expr),*) => {{
+        let mut capacities = $crate::resources::Capacities::NONE;
+        $(capacities.$name = $value;)*
+        capacities.complete()
+    }};
 }
 
 /// Views of the parts of [`Resources`], whatever their capacities.
@@ -79,76 +170,8 @@ pub struct Resources<
 pub struct Parts<'a> {
     /// The cached cluster.
     pub cache: Cache<'a>,
-    /// The ReplicaSet controller's queue, by slots of ReplicaSets.
-    pub replica_set_queue: &'a mut Queue,
-    /// The Deployment controller's queue, by slots of Deployments.
-    pub deployment_queue: &'a mut Queue,
-    /// What ReplicaSets await.
-    pub expectations: &'a mut Expectations,
-    /// Since when the status of each ReplicaSet waits to be written, in milliseconds; 0 if none.
-    pub status_pending: &'a mut [u32],
-    /// The same of each Deployment.
-    pub deployment_status_pending: &'a mut [u32],
-    /// Room to rank the pods of one ReplicaSet.
+    /// The keys of the controllers.
+    pub controllers: ControllerParts<'a>,
+    /// Room to rank pods.
     pub ranking: &'a mut [Ranked],
-}
-
-impl<
-    const PODS: usize,
-    const REPLICA_SETS: usize,
-    const DEPLOYMENTS: usize,
-    const GROUPS: usize,
-    const TEXTS: usize,
-> Resources<PODS, REPLICA_SETS, DEPLOYMENTS, GROUPS, TEXTS>
-{
-    /// Empty memory: all bits zero.
-    pub const fn new() -> Self {
-        Self {
-            texts: Interner::new(),
-            groups: Groups::new(),
-            pods: Table::new(),
-            replica_sets: Table::new(),
-            deployments: Table::new(),
-            state: CacheState::new(),
-            replica_set_queue: Queue::new(),
-            deployment_queue: Queue::new(),
-            expectations: Expectations::new(),
-            status_pending: [0; REPLICA_SETS],
-            deployment_status_pending: [0; DEPLOYMENTS],
-            ranking: [Ranked::NONE; PODS],
-        }
-    }
-
-    /// The parts, in the form that all logic works on.
-    pub fn parts(&mut self) -> Parts<'_> {
-        Parts {
-            cache: Cache {
-                texts: &mut self.texts,
-                groups: &mut self.groups,
-                pods: &mut self.pods,
-                replica_sets: &mut self.replica_sets,
-                deployments: &mut self.deployments,
-                state: &mut self.state,
-            },
-            replica_set_queue: &mut self.replica_set_queue,
-            deployment_queue: &mut self.deployment_queue,
-            expectations: &mut self.expectations,
-            status_pending: &mut self.status_pending,
-            deployment_status_pending: &mut self.deployment_status_pending,
-            ranking: &mut self.ranking,
-        }
-    }
-}
-
-impl<
-    const PODS: usize,
-    const REPLICA_SETS: usize,
-    const DEPLOYMENTS: usize,
-    const GROUPS: usize,
-    const TEXTS: usize,
-> Default for Resources<PODS, REPLICA_SETS, DEPLOYMENTS, GROUPS, TEXTS>
-{
-    fn default() -> Self {
-        Self::new()
-    }
 }

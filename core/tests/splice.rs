@@ -1,6 +1,7 @@
 //! Bodies made of streaming sources, against the same bodies made with `serde_json`.
 
 use picokube_core::json::{Digest, ShortHash};
+use picokube_core::kind::Kind;
 use picokube_core::manager::{Make, ObjectName, Splice, Target};
 use picokube_core::splice::{SpliceError, Splicer};
 use picokube_core::wire::{
@@ -79,6 +80,7 @@ fn uid_of(text: &str) -> Uid {
 fn replica_set(deployment: &str) -> Splice {
     Splice {
         source: path("/d"),
+        kind: Kind::Deployment,
         uid: uid_of(deployment),
         template: digest::<Deployment>(deployment, |deployment| deployment.template),
         make: Make::ReplicaSet {
@@ -97,6 +99,7 @@ fn replica_set(deployment: &str) -> Splice {
 fn pod(replica_set: &str) -> Splice {
     Splice {
         source: path("/rs"),
+        kind: Kind::ReplicaSet,
         uid: uid_of(replica_set),
         template: digest::<ReplicaSet>(replica_set, |rs| rs.template),
         make: Make::Pod { owner: name("web-7d4b9c6f85"), more: 0 },

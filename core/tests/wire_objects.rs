@@ -349,7 +349,7 @@ fn the_controller_is_the_first_owner_that_says_so() {
         let pod = pod_with(|pod| pod["metadata"]["ownerReferences"] = references.clone()).unwrap();
         let owner = pod.meta.controller.as_ref();
         assert_eq!(owner.map(|owner| owner.name.as_str()), name, "{references}");
-        assert!(owner.is_none_or(|owner| owner.kind == OwnerKind::StatefulSet));
+        assert!(owner.is_none_or(|owner| owner.kind == OwnerKind::Other));
     }
 }
 

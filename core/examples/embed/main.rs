@@ -23,7 +23,7 @@ type Open = Option<(RequestId, Exchange)>;
 fn main() {
     let server = std::env::args().nth(1).unwrap_or("127.0.0.1:8001".to_owned());
     let (mut memory, mut work) = (Box::new(Memory::new()), Box::new(Work::new()));
-    let mut manager = Manager::new(memory.parts(), work.desk(), Settings::DEFAULT, secret());
+    let mut manager = Manager::new(memory.parts(), work.parts(), Settings::DEFAULT, secret());
     let mut watches = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod].map(|kind| (kind, None));
     loop {
         watches.iter_mut().for_each(|(kind, open)| run_watch(&mut manager, *kind, open, &server));

@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use picokube_core::kind::Kind;
 use picokube_core::manager::{Make, Splice};
 use picokube_core::splice::{SpliceError, Splicer};
 use picokube_core::wire::{Answer, AnswerDecoder, ReplicaSet, ResourceVersion};
@@ -16,7 +17,8 @@ fuzz_target!(|input: (u8, u8, &[u8])| {
         _ => None,
     };
     let (uid, version, template) = expected.unwrap_or_default();
-    let splice = Splice { source: Default::default(), uid, template, make: make(choice, uid, version) };
+    let (source, kind, make) = (Default::default(), Kind::ReplicaSet, make(choice, uid, version));
+    let splice = Splice { source, kind, uid, template, make };
     let whole = body(&splice, text, text.len().max(1), 1 << 16);
     let cut = body(&splice, text, usize::from(cut) + 1, usize::from(cut % 64) + 1);
     assert_eq!(cut, whole);

@@ -31,17 +31,6 @@ pub enum Claim {
     Release,
 }
 
-/// Whether a claimer may adopt, which its live object tells: in the cache it may be there still.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MayAdopt {
-    /// Nobody has looked.
-    Unknown,
-    /// It is there, and not being deleted.
-    Yes,
-    /// It is not, or nobody can tell.
-    No,
-}
-
 /// Kubernetes' rules of claiming.
 pub const fn claim(claimer: Claimer, candidate: Candidate) -> Claim {
     match candidate {

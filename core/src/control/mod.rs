@@ -1,16 +1,32 @@
-//! What the workload controllers have in common: claiming, owner references, judging and ranking
-//! pods, slow start, conditions.
+//! What the workload controllers have in common: what a controller is, its keys and its writes;
+//! claiming, owner references, judging and ranking pods, slow start, conditions.
 
 mod claim;
+mod claiming;
 mod condition;
+mod controller;
+mod keys;
 mod owner;
 mod pods;
 mod rank;
+mod rate;
+mod reply;
 mod slow_start;
+mod world;
+mod write;
 
-pub use claim::{Candidate, Claim, Claimer, MayAdopt, claim};
+pub use claim::{Candidate, Claim, Claimer, claim};
+pub(crate) use claiming::{Claiming, write_claim};
 pub use condition::{NewCondition, set_condition};
+pub use controller::ControllerInfo;
+pub(crate) use controller::{Activity, Controller};
+pub(crate) use keys::Keys;
+pub use keys::KeysMemory;
 pub use owner::{write_adoption, write_release};
 pub use pods::{is_available, next_availability};
-pub use rank::{Rank, deletion_order};
+pub use rank::{Rank, Ranked, deletion_order};
+pub use rate::Rate;
+pub(crate) use reply::{Reply, Verdict};
 pub use slow_start::SlowStart;
+pub(crate) use world::{Peers, World};
+pub(crate) use write::{BodySource, Purpose, Write, object_target, write_terminating};

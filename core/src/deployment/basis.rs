@@ -4,7 +4,7 @@
 //! act by what it knew when it began, a plan whose ground has gone is made anew.
 
 use crate::link::Slot;
-use crate::manager::Context;
+use crate::store::Cache;
 
 use super::plan::Step;
 
@@ -24,9 +24,9 @@ impl Basis {
     pub(crate) const NONE: Self = Self { generation: 0, available: 0, highest_revision: 0 };
 
     /// What a plan that is made now is made from.
-    pub(crate) fn of(context: &Context<'_, '_>, key: Slot) -> Self {
-        let d = context.cache.deployments.get(key);
-        let sets = || context.cache.replica_sets_of(key).map(|(_, set)| &set.record);
+    pub(crate) fn of(cache: &Cache<'_>, key: Slot) -> Self {
+        let d = cache.deployments.get(key);
+        let sets = || cache.replica_sets_of(key).map(|(_, set)| set.record);
         Self {
             generation: d.map_or(0, |d| d.record.generation()),
             available: sets().map(|set| i64::from(set.available_replicas)).sum(),
@@ -35,7 +35,7 @@ impl Basis {
     }
 
     /// Whether a step of the plan still is what it was meant to be.
-    pub(crate) fn bears(&self, step: &Step, context: &Context<'_, '_>, key: Slot) -> bool {
+    pub(crate) fn bears(&self, step: &Step, cache: &Cache<'_>, key: Slot) -> bool {
         let fits: fn(&Self, &Self) -> bool = match step {
             Step::Create { .. } | Step::Update { revision: Some(_), .. } => {
                 |then, now| now.highest_revision <= then.highest_revision
@@ -49,7 +49,7 @@ impl Basis {
             | Step::ClearRollback
             | Step::Warn(_) => return true,
         };
-        let now = Self::of(context, key);
+        let now = Self::of(cache, key);
         now.generation == self.generation && fits(self, &now)
     }
 }

@@ -4,8 +4,11 @@
 //! it hold one rule each, under its Kubernetes name.
 
 mod basis;
+mod body;
 mod cleanup;
+mod controller;
 mod decide;
+mod names;
 mod new_replica_set;
 mod numbers;
 mod plan;
@@ -19,6 +22,8 @@ mod sync;
 mod view;
 mod worker;
 
+pub use controller::{Crew, INFO, Memory, Parts, Workers};
+pub(crate) use controller::{DeploymentController, start};
 pub use decide::{Impossible, decide};
 pub use new_replica_set::{
     FOUND_NEW_REPLICA_SET, NEW_REPLICA_SET_CREATED, REPLICA_SET_CREATE_ERROR,
@@ -29,5 +34,3 @@ pub use status::{
     DEPLOYMENT_PAUSED, DEPLOYMENT_RESUMED, MINIMUM_REPLICAS_AVAILABLE, MINIMUM_REPLICAS_UNAVAILABLE,
 };
 pub use view::{Counts, Facts, SETS, Set, View};
-pub use worker::Worker;
-pub(crate) use worker::{Outcome, Want};

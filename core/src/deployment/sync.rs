@@ -2,21 +2,23 @@
 
 use core::cmp::Ordering;
 
-use crate::control::{Candidate, Claim, Claimer, MayAdopt, claim};
+use crate::control::{Activity, BodySource, Purpose, Write};
 use crate::event::Message;
+use crate::kind::Kind;
 use crate::link::Slot;
-use crate::manager::Context;
 use crate::planted::{Bug, planted};
-use crate::store::{self, Entry, Kind, Record, ReplicaSet};
+use crate::request::ContentType;
+use crate::store::{self, Cache, Entry, Head, Record, ReplicaSet};
 use crate::time::Duration;
 use crate::wire::{IntAnnotation, Strategy};
 use crate::zero::ZeroOption;
 
 use super::basis::Basis;
+use super::controller::{INFO, Sync};
 use super::decide::decide;
 use super::plan::{End, Plan, StatusWrite, Step, Warning};
 use super::view::{Counts, Facts, SETS, Set, View};
-use super::worker::{Outcome, Phase, Want, Worker};
+use super::worker::{Outcome, Phase, Worker};
 
 /// The longest that a sync waits for its ReplicaSets before it is done again.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -26,53 +28,34 @@ const RETRIES: u16 = 15;
 
 impl Worker {
     /// The next request of this sync; `None` while it waits for an answer or when it has ended.
-    pub(crate) fn want(&mut self, context: &mut Context<'_, '_>) -> Option<Want> {
+    pub(super) fn next(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
         let key = self.key?;
         if self.open {
             return None;
         }
         loop {
-            let is_there = context.cache.deployments.get(key).is_some_and(|d| d.uid() == self.uid);
-            if !is_there {
+            let found = sync.world.cache.deployments.get(key);
+            if found.is_none_or(|d| d.uid() != self.uid) {
                 self.phase = Phase::Ending;
             }
             match self.phase {
                 Phase::Idle => return None,
                 Phase::Claim => {
-                    if let Some(want) = self.next_claim(context, key) {
-                        return Some(want);
+                    if let Some(write) = self.next_claim(sync, key) {
+                        return Some(write);
                     }
                 }
-                Phase::Steps => match self.plan.steps.get(self.at).copied() {
-                    None => self.phase = Phase::Ending,
-                    Some(Step::Warn(warning)) => {
-                        context.record_deployment(key, warning.message());
-                        self.at += 1;
+                Phase::Steps => {
+                    if let Some(write) = self.next_step(sync, key) {
+                        return Some(write);
                     }
-                    Some(Step::Status) if !self.plan.status.changes_something() => self.at += 1,
-                    Some(Step::Status) if self.may_lag(context, key) => self.at += 1,
-                    Some(Step::Scale { set, from, .. }) if !is_size(context, key, set, from) => {
-                        // Somebody else has scaled it: Kubernetes would run into a conflict.
-                        self.step_failed(Outcome::Retry);
-                    }
-                    Some(step) if !self.basis.bears(&step, context, key) => self.decide_anew(),
-                    // What was decided no longer holds: an old pod has turned up, or somebody else
-                    // has told of a newer generation.
-                    Some(Step::Create { replicas: 1.., .. }) if old_pod_runs(context, key) => {
-                        self.stop(Outcome::Retry);
-                    }
-                    Some(Step::Status) if self.is_outdated(context, key) => {
-                        self.stop(Outcome::Retry);
-                    }
-                    Some(_) => return Some(Want::Step),
-                },
+                }
                 Phase::Ending => {
-                    self.end(context, key);
+                    self.end(sync, key);
                     return None;
                 }
-                Phase::Waiting if !is_there => self.phase = Phase::Ending,
                 Phase::Waiting => {
-                    if context.now < self.until && !context.sets_have_got_on(key, &self.plan) {
+                    if sync.world.now < self.until && !sync.sets_have_got_on(key, &self.plan) {
                         return None;
                     }
                     self.decide_anew();
@@ -81,19 +64,60 @@ impl Worker {
         }
     }
 
+    /// The request of the step at hand, if it has one, is still wanted and its ground still holds.
+    fn next_step(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) -> Option<Write> {
+        let Some(&step) = self.step() else {
+            self.phase = Phase::Ending;
+            return None;
+        };
+        let is_skipped = match step {
+            Step::Warn(warning) => {
+                sync.record(key, warning.message());
+                true
+            }
+            Step::Status => !self.plan.status.changes_something() || self.may_lag(sync, key),
+            _ => false,
+        };
+        if is_skipped {
+            self.at += 1;
+            return None;
+        }
+        let cache = &*sync.world.cache;
+        match step {
+            // Somebody else has scaled it: Kubernetes would run into a conflict.
+            Step::Scale { set, from, .. } if !is_size(cache, key, set, from) => {
+                self.step_failed(Outcome::Retry);
+            }
+            step if !self.basis.bears(&step, cache, key) => self.decide_anew(),
+            // What was decided no longer holds: an old pod has turned up, or somebody else has told
+            // of a newer generation.
+            Step::Create { replicas: 1.., .. } if old_pod_runs(cache, key) => {
+                self.stop(Outcome::Retry);
+            }
+            Step::Status if self.is_outdated(cache, key) => self.stop(Outcome::Retry),
+            step => match write_of(cache, key, &step) {
+                Some(write) => return Some(write),
+                // What it is about has gone meanwhile.
+                None => self.stop(Outcome::Retry),
+            },
+        }
+        None
+    }
+
     /// Whether the status tells only how far things are: then it may wait for more of the sort.
-    fn may_lag(&self, context: &mut Context<'_, '_>, key: Slot) -> bool {
-        let Some(d) = context.cache.deployments.get(key) else { return false };
+    fn may_lag(&self, sync: &mut Sync<'_, '_, '_>, key: Slot) -> bool {
+        let Some(d) = sync.world.cache.deployments.get(key) else { return false };
         if !self.plan.status.is_interim(d.record.observed_generation()) {
             return false;
         }
-        let Some(left) = context.deployment_lag_left(key) else { return false };
-        context.deployment_queue.add_after(key, left, context.now);
+        let (lag, now) = (sync.world.status_lag, sync.world.now);
+        let Some(left) = sync.keys.lag_left(key, lag, now) else { return false };
+        sync.keys.queue.add_after(key, left, now);
         true
     }
 
-    fn is_outdated(&self, context: &Context<'_, '_>, key: Slot) -> bool {
-        let told = context.cache.deployments.get(key).map_or(0, |d| d.record.observed_generation());
+    fn is_outdated(&self, cache: &Cache<'_>, key: Slot) -> bool {
+        let told = cache.deployments.get(key).map_or(0, |d| d.record.observed_generation());
         self.plan.status.counts.get().is_some_and(|counts| counts.observed_generation < told)
     }
 
@@ -118,71 +142,37 @@ impl Worker {
         self.outcome = Outcome::Retry;
     }
 
-    /// The next ReplicaSet to adopt or release. Without one, decides what to do.
-    fn next_claim(&mut self, context: &mut Context<'_, '_>, key: Slot) -> Option<Want> {
-        let d = context.cache.deployments.get(key)?;
-        let (selector, namespace, deleting) =
-            (d.record.selector, d.namespace(), d.record.is_deleting());
-        let blind = context.cache.is_blind(Kind::ReplicaSet, key);
-        if blind != context.cache.tell_blind_deployment(key, blind) && blind {
-            context.record_deployment(key, Message::Blind(Kind::ReplicaSet));
-        }
-        if blind {
+    /// The next request for claiming ReplicaSets. Without one, decides what to do.
+    fn next_claim(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) -> Option<Write> {
+        if sync.world.is_blind(&INFO, key) {
             self.stop(Outcome::Good);
             return None;
         }
+        let cache = &*sync.world.cache;
+        let selector = cache.deployments.get(key)?.record.selector;
         if selector.is_empty() {
-            self.plan_selecting_all(context, key);
+            self.plan_selecting_all(cache, key);
             return None;
         }
         if selector.validate().is_err() {
             self.stop(Outcome::Retry);
             return None;
         }
-        let texts = &*context.cache.texts;
-        let verdict = |set: &Entry<ReplicaSet>, owned| {
-            let matches = selector.matches(texts, set.record.labels);
-            let deleting_set = set.record.is_deleting();
-            claim(Claimer { deleting }, Candidate { owned, matches, deleting: deleting_set })
-        };
-        let owned = context.cache.replica_sets_of(key).map(|(slot, set)| (slot, set, Some(true)));
-        let orphans =
-            context.cache.orphan_replica_sets(namespace).map(|(slot, set)| (slot, set, None));
-        let next = owned
-            .chain(orphans)
-            .filter(|(slot, ..)| slot.index() >= self.cursor)
-            .map(|(slot, set, owned)| (slot, verdict(set, owned)))
-            .filter(|(_, claim)| match claim {
-                Claim::Adopt => self.may_adopt != MayAdopt::No,
-                Claim::Release => true,
-                _ => false,
-            })
-            .min_by_key(|(slot, _)| *slot);
-        match next {
-            Some((_, Claim::Adopt))
-                if self.may_adopt == MayAdopt::Unknown && !planted(Bug::AdoptsWithoutLook) =>
-            {
-                Some(Want::Recheck)
-            }
-            Some((slot, Claim::Adopt)) => Some(Want::Adopt(slot)),
-            Some((slot, _)) => Some(Want::Release(slot)),
+        let write = self.claiming.next(cache, Kind::ReplicaSet, Kind::Deployment, key);
+        match write {
+            Some(_) => {}
             // All that could be claimed is. What could not makes every decision wrong.
-            None if self.outcome != Outcome::Good => {
-                self.phase = Phase::Ending;
-                None
-            }
-            None => {
-                self.decide(context, key);
-                None
-            }
+            None if self.outcome != Outcome::Good => self.phase = Phase::Ending,
+            None => self.decide(sync, key),
         }
+        write
     }
 
-    fn decide(&mut self, context: &mut Context<'_, '_>, key: Slot) {
-        let wall = context.wall;
-        self.basis = Basis::of(context, key);
-        context.fill_view(key);
-        let view = &mut *context.view;
+    fn decide(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) {
+        let wall = sync.world.wall;
+        self.basis = Basis::of(sync.world.cache, key);
+        sync.fill_view(key);
+        let view = &mut *sync.view;
         self.sizes = (view.deployment.replicas, view.deployment.max_replicas());
         self.has_deadline = view.deployment.progress_deadline_seconds.is_some();
         self.at = 0;
@@ -193,9 +183,9 @@ impl Worker {
     }
 
     /// A selector that selects everything is refused; only that is told.
-    fn plan_selecting_all(&mut self, context: &mut Context<'_, '_>, key: Slot) {
-        let Some(d) = context.cache.deployments.get(key) else { return };
-        let counts = Counts::of(&d.record);
+    fn plan_selecting_all(&mut self, cache: &Cache<'_>, key: Slot) {
+        let Some(d) = cache.deployments.get(key) else { return };
+        let counts = Counts::of(d.record);
         self.phase = Phase::Steps;
         self.plan.push(Step::Warn(Warning::SelectingAll));
         if d.record.observed_generation() < d.record.generation() {
@@ -205,15 +195,15 @@ impl Worker {
         }
     }
 
-    fn end(&mut self, context: &mut Context<'_, '_>, key: Slot) {
-        let now = context.now;
+    fn end(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) {
+        let now = sync.world.now;
         self.key = None;
         self.phase = Phase::Idle;
-        let found = context.cache.deployments.get(key).map(|d| d.uid());
-        let is_there = found.is_some();
-        let queue = &mut *context.deployment_queue;
+        let found = sync.world.cache.deployments.get(key).map(|d| d.uid());
+        let shrinks_old_sets = shrinks_old_sets(sync.world.cache, key, &self.plan);
+        let queue = &mut *sync.keys.queue;
         match self.outcome {
-            _ if !is_there => {}
+            _ if found.is_none() => {}
             // Another one has taken its name and its place: what was planned is void.
             _ if found != Some(self.uid) => {
                 queue.forget(key);
@@ -231,7 +221,7 @@ impl Worker {
                 if let End::After(wait) = self.plan.end {
                     queue.add_after(key, wait, now);
                 }
-                if self.plan.end == End::Again || context.shrinks_old_sets(key, &self.plan) {
+                if self.plan.end == End::Again || shrinks_old_sets {
                     self.key = Some(key);
                     self.phase = Phase::Waiting;
                     self.until = now + PATIENCE;
@@ -239,17 +229,37 @@ impl Worker {
                 }
             }
         }
-        let queue = &mut *context.deployment_queue;
-        queue.done(key);
-        if !is_there && queue.retire(key) {
-            context.cache.free_deployment(key);
-        }
+        sync.keys.end(sync.world.cache, key);
     }
 }
 
+/// The request of a step. `None` if what it is about is gone.
+fn write_of(cache: &Cache<'_>, key: Slot, step: &Step) -> Option<Write> {
+    use ContentType::{JsonPatch, MergePatch};
+    let (kind, slot) = match *step {
+        Step::Update { set, .. } | Step::Scale { set, .. } | Step::Delete { set } => {
+            (Kind::ReplicaSet, set)
+        }
+        _ => (Kind::Deployment, key),
+    };
+    let head = cache.head(kind, slot)?;
+    let patch = |content_type, is_splice| {
+        let body = if is_splice { BodySource::Splice } else { BodySource::Document };
+        Write { body, ..Write::patch(Purpose::Step, content_type, kind, slot, head) }
+    };
+    Some(match *step {
+        Step::Create { .. } => Write::create(Purpose::Step, Kind::ReplicaSet, slot, head),
+        Step::Update { annotations, .. } => patch(MergePatch, annotations),
+        Step::Scale { .. } | Step::ClearRollback => patch(MergePatch, false),
+        Step::Rollback { .. } => patch(JsonPatch, true),
+        Step::Status => Write::status(Purpose::Step, kind, slot, head),
+        Step::Delete { .. } => Write::delete(Purpose::Step, kind, slot, head),
+        Step::Warn(_) => return None,
+    })
+}
+
 /// Whether a Deployment that recreates has a pod of an old template. A rollback does not ask.
-fn old_pod_runs(context: &Context<'_, '_>, key: Slot) -> bool {
-    let cache = &*context.cache;
+fn old_pod_runs(cache: &Cache<'_>, key: Slot) -> bool {
     let Some(d) = cache.deployments.get(key) else { return false };
     let template = d.record.template();
     d.record.strategy == Strategy::Recreate
@@ -258,14 +268,26 @@ fn old_pod_runs(context: &Context<'_, '_>, key: Slot) -> bool {
         && cache
             .replica_sets_of(key)
             .filter(|(_, set)| set.record.template() != template)
-            .flat_map(|(slot, _)| cache.pods_of(slot))
+            .flat_map(|(slot, _)| cache.pods_of(Kind::ReplicaSet, slot))
             .any(|(_, pod)| !pod.record.phase().is_terminal())
 }
 
 /// Whether a ReplicaSet still is the Deployment's and of this size.
-fn is_size(context: &Context<'_, '_>, key: Slot, set: Slot, size: i32) -> bool {
-    context.cache.owner_of_replica_set(set).slot() == Some(key)
-        && context.cache.replica_sets.get(set).is_some_and(|set| set.record.replicas == size)
+fn is_size(cache: &Cache<'_>, key: Slot, set: Slot, size: i32) -> bool {
+    cache.owner_of(Kind::ReplicaSet, set).of(Kind::Deployment) == Some(key)
+        && cache.replica_sets.get(set).is_some_and(|set| set.record.replicas == size)
+}
+
+/// Whether a plan takes pods from ReplicaSets of other templates.
+fn shrinks_old_sets(cache: &Cache<'_>, key: Slot, plan: &Plan) -> bool {
+    let template = cache.deployments.get(key).map(|d| d.record.template());
+    plan.steps.iter().any(|step| match step {
+        Step::Scale { set, from, to, .. } if to < from => {
+            let set = cache.replica_sets.get(*set);
+            set.is_some_and(|set| Some(set.record.template()) != template)
+        }
+        _ => false,
+    })
 }
 
 impl Warning {
@@ -317,7 +339,7 @@ impl Facts {
     }
 }
 
-impl Context<'_, '_> {
+impl Sync<'_, '_, '_> {
     /// Whether the ReplicaSet controller has got on with what a sync has left it. Kubernetes
     /// gives it that time by a conflict of its own making, with a back-off: the recordings show
     /// the first pod of a new ReplicaSet before the next status of the Deployment, and if old
@@ -325,37 +347,26 @@ impl Context<'_, '_> {
     /// conflict, requests that take their time let the old ReplicaSets tell that they have shrunk
     /// before the new one has grown.
     fn sets_have_got_on(&self, key: Slot, plan: &Plan) -> bool {
-        let Some(d) = self.cache.deployments.get(key) else { return true };
+        let cache = &*self.world.cache;
+        let Some(d) = cache.deployments.get(key) else { return true };
         let template = d.record.template();
         let is_done_over = plan.end == End::Again;
-        self.cache.replica_sets_of(key).all(|(slot, set)| {
-            let wanted = self.replica_set_queue.is_wanted(slot);
-            let worker = self.replica_set_workers.iter().find(|worker| worker.key == Some(slot));
+        cache.replica_sets_of(key).all(|(slot, set)| {
             let is_new = set.record.template() == template;
-            match worker {
+            match self.world.peer(Kind::ReplicaSet, slot) {
                 _ if is_new && !is_done_over => true,
-                None => !wanted,
-                Some(_) if is_new && plan.scales() => false,
-                Some(worker) => worker.has_got_on() && (is_new || !worker.is_at_status()),
+                Activity::Idle => true,
+                Activity::Queued | Activity::Begun => false,
+                Activity::GotOn => !(is_new && plan.scales()),
+                Activity::AtStatus => is_new && !plan.scales(),
             }
-        })
-    }
-
-    /// Whether a plan takes pods from ReplicaSets of other templates.
-    fn shrinks_old_sets(&self, key: Slot, plan: &Plan) -> bool {
-        let template = self.cache.deployments.get(key).map(|d| d.record.template());
-        plan.steps.iter().any(|step| match step {
-            Step::Scale { set, from, to, .. } if to < from => {
-                let set = self.cache.replica_sets.get(*set);
-                set.is_some_and(|set| Some(set.record.template()) != template)
-            }
-            _ => false,
         })
     }
 
     /// Takes the facts about a Deployment and its claimed ReplicaSets.
     fn fill_view(&mut self, key: Slot) {
-        let Self { cache, view, settings, .. } = self;
+        let Self { view, world, .. } = self;
+        let cache = &*world.cache;
         view.sets.clear();
         view.new = None;
         view.old_count = 0;
@@ -363,12 +374,12 @@ impl Context<'_, '_> {
         view.second_revision = 0;
         view.overflowed = false;
         view.old_pods_running = false;
-        view.keep_terminating = settings.terminating_replicas;
+        view.keep_terminating = world.terminating_replicas;
         let Some(d) = cache.deployments.get(key) else { return };
-        view.deployment = Facts::of(&d.record);
+        view.deployment = Facts::of(d.record);
         let claimed = || {
             let matches = |set: &ReplicaSet| d.record.selector.matches(cache.texts, set.labels);
-            cache.replica_sets_of(key).filter(move |(_, set)| matches(&set.record))
+            cache.replica_sets_of(key).filter(move |(_, set)| matches(set.record))
         };
         for (slot, set) in claimed() {
             let same_template = set.record.template() == d.record.template();
@@ -378,7 +389,7 @@ impl Context<'_, '_> {
         }
         sort_by_creation(
             view,
-            |set| set.slot.and_then(|slot| cache.replica_sets.get(slot)).map(Entry::name),
+            |set| set.slot.and_then(|slot| cache.head(Kind::ReplicaSet, slot)).map(Head::name),
             cache.texts,
         );
         view.new = view.sets.iter().position(|set| set.same_template);
@@ -398,15 +409,22 @@ impl Context<'_, '_> {
             }
         }
         if view.deployment.strategy == Strategy::Recreate {
-            let running =
-                |slot| cache.pods_of(slot).any(|(_, pod)| !pod.record.phase().is_terminal());
+            let running = |slot| {
+                let mut pods = cache.pods_of(Kind::ReplicaSet, slot);
+                pods.any(|(_, pod)| !pod.record.phase().is_terminal())
+            };
             view.old_pods_running = claimed().any(|(slot, _)| Some(slot) != new && running(slot));
         }
     }
 }
 
-fn facts(slot: Slot, set: &Entry<ReplicaSet>, same_template: bool, has_annotations: bool) -> Set {
-    let rs = &set.record;
+fn facts(
+    slot: Slot,
+    set: Entry<'_, ReplicaSet>,
+    same_template: bool,
+    has_annotations: bool,
+) -> Set {
+    let rs = set.record;
     Set {
         slot: Some(slot),
         created: rs.created,

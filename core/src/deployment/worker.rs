@@ -2,7 +2,7 @@
 
 use heapless::String;
 
-use crate::control::MayAdopt;
+use crate::control::Claiming;
 use crate::limits;
 use crate::link::Slot;
 use crate::time::Instant;
@@ -13,14 +13,11 @@ use super::plan::{Plan, Step};
 
 /// The state of one sync. All requests of a key come from one worker, in order.
 #[derive(Clone, Debug)]
-pub struct Worker {
+pub(crate) struct Worker {
     pub(crate) key: Option<Slot>,
     pub(crate) uid: Uid,
     pub(crate) phase: Phase,
-    /// Candidates in slots before this one have been claimed or not.
-    pub(crate) cursor: usize,
-    /// Whether it may adopt, once the live object was looked at.
-    pub(crate) may_adopt: MayAdopt,
+    pub(crate) claiming: Claiming,
     pub(crate) plan: Plan,
     /// The step at hand.
     pub(crate) at: usize,
@@ -60,27 +57,13 @@ pub(crate) enum Outcome {
     Forget,
 }
 
-/// What a worker wants to send next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Want {
-    /// GET the Deployment itself, uncached.
-    Recheck,
-    /// Adopt an orphan.
-    Adopt(Slot),
-    /// Release a ReplicaSet that is no longer selected.
-    Release(Slot),
-    /// The request of the step at hand.
-    Step,
-}
-
 impl Worker {
     /// A worker without work.
-    pub const IDLE: Self = Self {
+    pub(crate) const IDLE: Self = Self {
         key: None,
         uid: Uid::NIL,
         phase: Phase::Idle,
-        cursor: 0,
-        may_adopt: MayAdopt::Unknown,
+        claiming: Claiming::START,
         plan: Plan::EMPTY,
         at: 0,
         open: false,
@@ -97,8 +80,7 @@ impl Worker {
         self.key = Some(key);
         self.uid = uid;
         self.phase = Phase::Claim;
-        self.cursor = 0;
-        self.may_adopt = MayAdopt::Unknown;
+        self.claiming = Claiming::START;
         self.plan.clear();
         self.at = 0;
         self.open = false;
@@ -107,10 +89,14 @@ impl Worker {
         self.outcome = Outcome::Good;
     }
 
+    /// The step at hand.
+    pub(crate) fn step(&self) -> Option<&Step> {
+        self.plan.steps.get(self.at).filter(|_| self.phase == Phase::Steps)
+    }
+
     /// Whether the step at hand changes a ReplicaSet.
-    pub(crate) fn is_about_to_change_set(&self) -> bool {
-        let step = self.plan.steps.get(self.at);
-        self.phase == Phase::Steps && matches!(step, Some(Step::Scale { .. } | Step::Update { .. }))
+    pub(crate) fn is_about_to_change_replica_set(&self) -> bool {
+        matches!(self.step(), Some(Step::Scale { .. } | Step::Update { .. }))
     }
 
     /// Forgets what was decided and looks at everything again.
@@ -123,11 +109,6 @@ impl Worker {
     /// When a sync that waits for its ReplicaSets is done again at the latest.
     pub(crate) fn waits_until(&self) -> Option<Instant> {
         (self.phase == Phase::Waiting).then_some(self.until)
-    }
-
-    /// Whether a sync of this Deployment is under way, and not just put off.
-    pub(crate) fn is_at_work(&self, deployment: Option<Slot>) -> bool {
-        self.key == deployment && self.phase != Phase::Waiting
     }
 
     /// The sync ends here.

@@ -2,8 +2,7 @@
 
 use core::fmt;
 
-use crate::manager::Controller;
-use crate::store::Kind;
+use crate::kind::Kind;
 use crate::text::{Interner, Name, Text};
 use crate::wire::{ResourceVersion, Uid};
 
@@ -32,6 +31,8 @@ impl EventType {
 pub struct Subject {
     /// Its kind.
     pub kind: Kind,
+    /// Which component says so.
+    pub component: &'static str,
     /// Its namespace.
     pub namespace: Text,
     /// Its name.
@@ -111,18 +112,6 @@ impl Message {
             | Self::DeletedPod(_)
             | Self::RolledBack(_) => EventType::Normal,
             _ => EventType::Warning,
-        }
-    }
-
-    /// Which controller says so.
-    pub const fn controller(&self) -> Controller {
-        match self {
-            Self::CreatedPod(_)
-            | Self::DeletedPod(_)
-            | Self::CreateFailed(_)
-            | Self::DeleteFailed(_)
-            | Self::Blind(Kind::Pod) => Controller::ReplicaSet,
-            _ => Controller::Deployment,
         }
     }
 

@@ -175,9 +175,9 @@ impl Recorder {
         write::body(out, texts, subject, message, *at, correlated, *sending)
     }
 
-    /// Which controller the event at hand is from.
-    pub fn controller(&self) -> Option<crate::manager::Controller> {
-        self.current.map(|current| current.event.message.controller())
+    /// Which component the event at hand is from.
+    pub fn component(&self) -> Option<&'static str> {
+        self.current.map(|current| current.event.subject.component)
     }
 
     /// Events that were dropped.
@@ -226,7 +226,7 @@ fn keys(texts: &Interner, subject: &Subject, message: &Message) -> Keys {
         let _ = write(&mut printer);
         printer.finish()
     };
-    let source = message.controller().name();
+    let source = subject.component;
     let kind = message.event_type().name();
     Keys {
         object: print(&|out| write!(out, "{source}/{}/{kind}", subject.uid)),

@@ -3,7 +3,7 @@
 use core::fmt::{self, Write};
 
 use crate::json::Escape;
-use crate::store::Kind;
+use crate::kind::Info;
 use crate::text::Interner;
 use crate::time::Timestamp;
 
@@ -60,15 +60,11 @@ fn new_event(
     correlated: &Correlated,
 ) -> fmt::Result {
     let name = subject.name.display(texts);
-    let kind = match subject.kind {
-        Kind::Pod => "Pod",
-        Kind::ReplicaSet => "ReplicaSet",
-        Kind::Deployment => "Deployment",
-    };
+    let Info { name: kind, api_version, .. } = subject.kind.info();
     write!(out, ",\"kind\":\"Event\",\"apiVersion\":\"v1\",\"metadata\":{{\"name\":\"{name}")?;
     write!(out, ".{:x}\",\"namespace\":\"", correlated.name)?;
     write_text(out, texts, subject.namespace)?;
-    write!(out, "\"}},\"involvedObject\":{{\"kind\":\"{kind}\",\"apiVersion\":\"apps/v1\",")?;
+    write!(out, "\"}},\"involvedObject\":{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",")?;
     out.write_str("\"namespace\":\"")?;
     write_text(out, texts, subject.namespace)?;
     write!(out, "\",\"name\":\"{name}\",\"uid\":\"{}\",", subject.uid)?;
@@ -76,7 +72,7 @@ fn new_event(
     write!(out, "\"type\":\"{}\",", message.event_type().name())?;
     write!(out, "\"reason\":\"{}\",", message.reason())?;
     write!(out, "\"firstTimestamp\":\"{}\",", correlated.first.rfc3339())?;
-    let component = message.controller().name();
+    let component = subject.component;
     write!(out, "\"source\":{{\"component\":\"{component}\"}},")?;
     write!(out, "\"reportingComponent\":\"{component}\",\"reportingInstance\":\"\"")
 }

@@ -2,18 +2,16 @@
 
 use core::fmt;
 
-use crate::deployment;
-use crate::event::Sending;
-use crate::queue::Next;
-use crate::replicaset;
-use crate::store::Kind;
-use crate::time::Instant;
+use crate::control::{BodySource, Controller, Peers, Reply, Verdict, World, Write};
+use crate::limits::Target;
+use crate::registry::ControllerName;
+use crate::request::{Body, Failure, Request, Ticket};
+use crate::time::{Instant, Timestamp};
+use crate::watch::Watch;
 
-use super::body::Author;
-use super::issue::{Workers, compose, deployment_job, replica_set_job, writes_set};
-use super::request::{Body, ContentType, Method, Request, Target, Ticket};
-use super::workspace::{Desk, Job, LaneState};
-use super::{Controller, Manager};
+use super::Manager;
+use super::client::{Client, ClientRequest};
+use super::workspace::Lane;
 
 /// The lane of events, in tickets.
 pub(super) const EVENT_LANE: u8 = u8::MAX;
@@ -36,33 +34,22 @@ impl Manager<'_> {
         self.random = random;
         self.blocked_until = None;
         *place = None;
-        if !self.has_started() {
-            return;
-        }
+        let Some(wall) = self.wall.at(now).filter(|_| self.has_started()) else { return };
         self.turn = (self.turn + 1) % EVENT_TURN;
         let event_first = self.turn == 0;
         let _found = self.resend(now, place)
             || (event_first && self.next_event(now, place))
-            || self.next_of_deployments(now, place)
-            || self.next_of_replica_sets(now, place)
+            || ControllerName::ALL.iter().any(|it| self.next_of(*it, now, wall, place))
             || self.next_event(now, place);
-        let Some(request) = place else { return };
-        let sent = match request.method {
-            Method::Get => 0,
-            Method::Post => 1,
-            Method::Patch => 2,
-            Method::Delete => 3,
-        };
-        if let Some(count) = self.metrics.requests.get_mut(sent) {
-            *count = count.wrapping_add(1);
+        if let Some(request) = place {
+            self.metrics.count_request(request.method);
         }
     }
 
     /// When [`poll`](Self::poll) or [`poll_watch`](Self::poll_watch) has something to do, if
     /// nothing comes in before.
     pub fn poll_at(&self) -> Option<Instant> {
-        let watches = [Kind::Pod, Kind::ReplicaSet, Kind::Deployment];
-        let mut next = watches.into_iter().map(|kind| self.watch(kind).poll_at()).min();
+        let mut next = self.watches.iter().map(Watch::poll_at).min();
         if !self.has_started() {
             return next;
         }
@@ -70,13 +57,13 @@ impl Manager<'_> {
         let mut consider = |at: Option<Instant>| {
             next = next.into_iter().chain(at.filter(|at| *at > self.polled_at)).min();
         };
-        consider(self.parts.replica_set_queue.poll_at());
-        consider(self.parts.deployment_queue.poll_at());
-        consider(self.desk.recorder.poll_at());
+        for controller in self.controllers.all() {
+            consider(controller.keys().queue.poll_at());
+            consider(controller.wakes_at());
+        }
+        consider(Client::poll_at(self.recorder));
         consider(self.blocked_until);
-        self.desk.deployment_workers.iter().for_each(|worker| consider(worker.waits_until()));
-        self.desk.replica_set_workers.iter().for_each(|worker| consider(worker.waits_until()));
-        self.lane_states().for_each(|lane| consider(lane.resend_at));
+        self.lanes.lanes.iter().for_each(|lane| consider(lane.resend_at));
         next
     }
 
@@ -84,11 +71,71 @@ impl Manager<'_> {
     /// [`response_end`](Self::response_end) or [`poll`](Self::poll) should be called before long,
     /// whatever [`poll_at`](Self::poll_at) says, which speaks of timers only.
     pub fn has_work(&self) -> bool {
-        let Manager { parts, .. } = self;
+        let controllers = self.controllers.all();
         self.has_started()
-            && (parts.deployment_queue.depth() > 0
-                || parts.replica_set_queue.depth() > 0
-                || self.lane_states().any(|lane| lane.job.is_some()))
+            && (controllers.iter().any(|controller| controller.keys().queue.depth() > 0)
+                || self.lanes.lanes.iter().any(|lane| lane.write.is_some()))
+    }
+
+    /// Writes a [`Body::Document`]. An error is that of `out`, or the object is gone: then the
+    /// request cannot be sent any more ([`Failure::NotSent`]).
+    pub fn write_body(&self, ticket: Ticket, out: &mut dyn fmt::Write) -> fmt::Result {
+        if ticket.lane == EVENT_LANE {
+            let is_current = self.event.serial == Some(ticket.serial);
+            let texts = &*self.cache.texts;
+            let mut write = || Client::write_body(self.recorder, texts, out);
+            return if is_current { write() } else { Err(fmt::Error) };
+        }
+        let lane = self.lane(ticket).ok_or(fmt::Error)?;
+        let write = lane.write.as_ref().ok_or(fmt::Error)?;
+        let controllers = self.controllers.all();
+        let controller = controllers.get(usize::from(lane.controller)).ok_or(fmt::Error)?;
+        controller.write_body(&self.cache, write, out)
+    }
+
+    /// The next request of a controller.
+    fn next_of(
+        &mut self,
+        name: ControllerName,
+        now: Instant,
+        wall: Timestamp,
+        place: &mut Option<Request>,
+    ) -> bool {
+        let number = name as usize;
+        let Some(write) = self.next_write(name, now, wall) else { return false };
+        let write = Write { at: wall, ..write };
+        if self.begin(number as u8, write, place) {
+            return true;
+        }
+        // What it is about cannot be named or read: the controller has to think again.
+        let failure = Failure::NotSent;
+        let verdict = Verdict::Failed(failure);
+        let reply = Reply { verdict, message: failure.text(), meta: None };
+        self.with_controller(number, now, wall, |controller, world| {
+            controller.answered(world, &write, &reply);
+        });
+        false
+    }
+
+    fn next_write(&mut self, name: ControllerName, now: Instant, wall: Timestamp) -> Option<Write> {
+        let number = name as usize;
+        let rate = self.settings.rate;
+        let controllers = self.controllers.all();
+        let controller = controllers.get(number)?;
+        let queue = &controller.keys().queue;
+        let is_idle = queue.poll_at().is_none_or(|at| at > now)
+            && queue.depth() == 0
+            && !controller.is_working();
+        let ready_at = controller.keys().bucket.ready_at(rate);
+        if is_idle || !self.settings.controllers.contains(name) || !self.may_send(ready_at, now) {
+            return None;
+        }
+        self.with_controller(number, now, wall, |controller, world| {
+            controller.keys_mut().queue.poll(now);
+            let write = (0..controller.workers()).find_map(|at| controller.next(world, at))?;
+            controller.keys_mut().bucket.take(rate, now);
+            Some(write)
+        })?
     }
 
     /// Whether a bucket has a token. If not, someone waits for it.
@@ -99,308 +146,151 @@ impl Manager<'_> {
         ready_at <= now
     }
 
-    /// Writes a [`Body::Document`]. An error is that of `out`, or the object is gone: then the
-    /// request cannot be sent any more ([`Failure::NotSent`](super::Failure::NotSent)).
-    pub fn write_body(&self, ticket: Ticket, out: &mut dyn fmt::Write) -> fmt::Result {
-        if ticket.lane == EVENT_LANE {
-            let is_current = self.event_ticket == Some(ticket.serial);
-            let recorder = &self.desk.recorder;
-            return if is_current {
-                recorder.write_body(self.parts.cache.texts, out)
-            } else {
-                Err(fmt::Error)
-            };
-        }
-        let (_, state) = self.lane(ticket).ok_or(fmt::Error)?;
-        let job = state.job.ok_or(fmt::Error)?;
-        let Workers { of_replica_set: replica_set_worker, of_deployment: deployment_worker } =
-            workers(&self.desk, &job);
-        let cache = &self.parts.cache;
-        Author { cache, replica_set_worker, deployment_worker }.write(&job, out)
-    }
-
-    fn next_of_deployments(&mut self, now: Instant, place: &mut Option<Request>) -> bool {
-        let is_idle = self.parts.deployment_queue.poll_at().is_none_or(|at| at > now)
-            && self.parts.deployment_queue.depth() == 0
-            && self.desk.deployment_workers.iter().all(|worker| worker.key.is_none());
-        if is_idle || !self.may_send(self.deployment_bucket.ready_at(self.settings.rate), now) {
-            return false;
-        }
-        if !self.settings.controllers.contains(Controller::Deployment) {
-            return false;
-        }
-        self.parts.deployment_queue.poll(now);
-        for index in 0..self.desk.deployment_workers.len() {
-            if let Some(job) = self.fresh_deployment_job(index, now) {
-                if !self.begin_job(job, now, place) {
-                    continue;
-                }
-                if let Some(worker) = self.desk.deployment_workers.get_mut(index) {
-                    worker.open = true;
-                }
-                self.deployment_bucket.take(self.settings.rate, now);
-                return true;
-            }
-        }
-        false
-    }
-
-    /// What a Deployment's worker wants to send and can send now. What was decided before it had
-    /// to wait for another request is decided anew: things may have changed, and where Kubernetes
-    /// does not wait, it runs into a conflict.
-    fn fresh_deployment_job(&mut self, index: usize, now: Instant) -> Option<Job> {
-        loop {
-            let job = self.deployment_wants(index, now)?;
-            let has_room = self.has_room(&job);
-            let worker = self.desk.deployment_workers.get_mut(index)?;
-            let was_held_up = core::mem::replace(&mut worker.is_held_up, !has_room);
-            if !has_room {
-                return None;
-            }
-            if !(was_held_up && worker.is_about_to_change_set()) {
-                return Some(job);
-            }
-            worker.decide_anew();
-        }
-    }
-
-    /// What a Deployment's worker wants to send, after it was given a key if it had none.
-    fn deployment_wants(&mut self, index: usize, now: Instant) -> Option<Job> {
-        loop {
-            let (mut context, workers) = self.deployment_syncs(now)?;
-            let worker = workers.get_mut(index)?;
-            if worker.key.is_none() {
-                let Next::Key(key) = context.deployment_queue.get() else { return None };
-                match context.cache.deployments.get(key) {
-                    Some(d) => worker.begin(key, d.uid()),
-                    None => {
-                        context.deployment_queue.done(key);
-                        continue;
-                    }
-                }
-                self.metrics.deployment_syncs = self.metrics.deployment_syncs.wrapping_add(1);
-                continue;
-            }
-            match worker.want(&mut context) {
-                Some(want) => {
-                    let job = deployment_job(context.cache, worker, index as u8, want);
-                    match job {
-                        Some(job) => return Some(job),
-                        // What it is about has gone meanwhile.
-                        None => worker.stop(deployment::Outcome::Retry),
-                    }
-                }
-                None if worker.key.is_some() => return None,
-                None => {}
-            }
-        }
-    }
-
-    fn next_of_replica_sets(&mut self, now: Instant, place: &mut Option<Request>) -> bool {
-        let is_idle = self.parts.replica_set_queue.poll_at().is_none_or(|at| at > now)
-            && self.parts.replica_set_queue.depth() == 0
-            && self.desk.replica_set_workers.iter().all(|worker| worker.key.is_none());
-        if is_idle || !self.may_send(self.replica_set_bucket.ready_at(self.settings.rate), now) {
-            return false;
-        }
-        if !self.settings.controllers.contains(Controller::ReplicaSet) {
-            return false;
-        }
-        self.parts.replica_set_queue.poll(now);
-        for index in 0..self.desk.replica_set_workers.len() {
-            if let Some((job, want)) = self.replica_set_wants(index, now) {
-                if !self.begin_job(job, now, place) {
-                    continue;
-                }
-                if let Some(worker) = self.desk.replica_set_workers.get_mut(index) {
-                    worker.open += 1;
-                    match want {
-                        replicaset::Want::Create => {
-                            worker.creations.begin();
-                        }
-                        replicaset::Want::Delete(pod) => self.parts.cache.unmark_victim(pod),
-                        _ => {}
-                    }
-                }
-                self.replica_set_bucket.take(self.settings.rate, now);
-                return true;
-            }
-        }
-        false
-    }
-
-    fn replica_set_wants(&mut self, index: usize, now: Instant) -> Option<(Job, replicaset::Want)> {
-        loop {
-            let (mut context, workers) = self.replica_set_syncs(now)?;
-            let worker = workers.get_mut(index)?;
-            if worker.key.is_none() {
-                let Next::Key(key) = context.replica_set_queue.get() else { return None };
-                match context.cache.replica_sets.get(key) {
-                    Some(rs) => worker.begin(key, rs.uid()),
-                    None => {
-                        context.replica_set_queue.done(key);
-                        continue;
-                    }
-                }
-                self.metrics.replica_set_syncs = self.metrics.replica_set_syncs.wrapping_add(1);
-                continue;
-            }
-            match worker.want(&mut context) {
-                Some(want) => {
-                    let job = replica_set_job(context.cache, worker, index as u8, want);
-                    match job {
-                        Some(job) => return Some((job, want)),
-                        None => worker.phase = replicaset::Phase::Ending,
-                    }
-                }
-                None if worker.key.is_some() => return None,
-                None => {}
-            }
-        }
-    }
-
-    /// Whether a job can begin now: there is a lane, and nobody else writes to the same object.
-    fn has_room(&self, job: &Job) -> bool {
-        self.desk.free_lane().is_some() && !self.is_set_busy(job)
-    }
-
-    /// Puts a job into a free lane and composes its request. `false` if it has to wait.
-    fn begin_job(&mut self, mut job: Job, now: Instant, place: &mut Option<Request>) -> bool {
-        if !self.has_room(&job) {
-            return false;
-        }
-        let Some((index, decoder)) = self.desk.free_lane() else { return false };
-        let Desk { states, decoders, .. } = &mut self.desk;
-        let Some(state) = states.get_mut(index) else { return false };
-        if let Some(decoder) = decoders.get_mut(decoder) {
-            decoder.prepare(job.task.kind());
-        }
+    /// Puts a write into a free lane and composes its request.
+    fn begin(&mut self, controller: u8, write: Write, place: &mut Option<Request>) -> bool {
+        let Some((index, reader)) = self.lanes.free() else { return false };
         self.serial = self.serial.wrapping_add(1);
-        let decoder = decoder as u8;
-        *state = LaneState { serial: self.serial, decoder, ..LaneState::FREE };
         let ticket = Ticket { lane: index as u8, serial: self.serial };
-        job.name.retain(self.parts.cache.texts);
-        self.parts.cache.texts.retain(job.namespace);
-        job.at = self.wall.at(now).unwrap_or_default();
-        state.job = Some(job);
-        self.compose(ticket, &job, place);
+        if let Some(reader) = self.lanes.answers.get_mut(reader) {
+            reader.prepare(write.kind);
+        }
+        write.name.retain(self.cache.texts);
+        self.cache.texts.retain(write.namespace);
+        let Some(lane) = self.lanes.lanes.get_mut(index) else { return false };
+        let (serial, reader) = (self.serial, reader as u8);
+        *lane = Lane { write: Some(write), controller, serial, reader, ..Lane::FREE };
+        self.compose(ticket, controller, &write, place);
         if place.is_none() {
-            self.release_job(ticket);
+            self.release(ticket);
         }
         place.is_some()
     }
 
-    /// A write to a ReplicaSet waits until an earlier one is answered: both controllers write to
-    /// it, and a write that does not know of the other would be refused.
-    fn is_set_busy(&self, job: &Job) -> bool {
-        writes_set(job, job.uid)
-            && self
-                .lane_states()
-                .any(|state| state.job.is_some_and(|other| writes_set(&other, job.uid)))
-    }
-
-    fn compose(&self, ticket: Ticket, job: &Job, place: &mut Option<Request>) {
-        let workers = workers(&self.desk, job);
-        if compose(&self.parts.cache, ticket, job, workers, place).is_none() {
+    /// Composes the request of a write in its place, which stays empty if what it is about is gone.
+    fn compose(&self, ticket: Ticket, controller: u8, write: &Write, place: &mut Option<Request>) {
+        let Write { method, content_type, body, .. } = *write;
+        let (target, empty) = (Target::new(), Body::Empty);
+        let request = place.insert(Request { ticket, method, target, content_type, body: empty });
+        let is_named = write.write_target(self.cache.texts, &mut request.target).is_ok();
+        let is_made = match body {
+            BodySource::None => true,
+            BodySource::Document => {
+                request.body = Body::Document;
+                true
+            }
+            BodySource::Splice => {
+                let controllers = self.controllers.all();
+                let controller = controllers.get(usize::from(controller));
+                match controller.and_then(|it| it.splice(&self.cache, write)) {
+                    Some(splice) => {
+                        request.body = Body::Splice(splice);
+                        true
+                    }
+                    None => false,
+                }
+            }
+        };
+        if !is_named || !is_made {
             *place = None;
         }
     }
 
     /// A request that the server wants to see again later.
     fn resend(&mut self, now: Instant, place: &mut Option<Request>) -> bool {
-        let due = |state: &LaneState| state.resend_at.is_some_and(|at| at <= now);
-        let Some(index) = self.lane_states().position(due) else { return false };
-        let Some(decoder) = self.desk.free_decoder() else { return false };
+        let is_due = |lane: &Lane| lane.resend_at.is_some_and(|at| at <= now);
+        let Some(index) = self.lanes.lanes.iter().position(is_due) else { return false };
+        let Some(reader) = self.lanes.free_reader() else { return false };
         self.serial = self.serial.wrapping_add(1);
         let serial = self.serial;
-        let Desk { states, decoders, .. } = &mut self.desk;
-        let Some(state) = states.get_mut(index) else { return false };
-        let LaneState { job, retries, .. } = *state;
-        *state = LaneState { serial, job, retries, decoder: decoder as u8, ..LaneState::FREE };
-        if let Some(job) = job {
-            if let Some(decoder) = decoders.get_mut(decoder) {
-                decoder.prepare(job.task.kind());
+        let Some(lane) = self.lanes.lanes.get_mut(index) else { return false };
+        let Lane { write, controller, retries, .. } = *lane;
+        *lane = Lane { serial, write, controller, retries, reader: reader as u8, ..Lane::FREE };
+        if let Some(write) = write {
+            if let Some(reader) = self.lanes.answers.get_mut(reader) {
+                reader.prepare(write.kind);
             }
-            self.compose(Ticket { lane: index as u8, serial }, &job, place);
+            self.compose(Ticket { lane: index as u8, serial }, controller, &write, place);
         }
         place.is_some()
     }
 
     fn next_event(&mut self, now: Instant, place: &mut Option<Request>) -> bool {
-        if self.event_ticket.is_some() {
+        if self.event.serial.is_some() {
             return false;
         }
-        let texts = &mut *self.parts.cache.texts;
-        let Some(sending) = self.desk.recorder.poll(texts, now) else { return false };
-        if !self.may_send(self.event_bucket_ready(), now) {
+        let polled = Client::poll(self.recorder, self.cache.texts, now);
+        let Some((method, content_type)) = polled else { return false };
+        let component = Client::component(self.recorder);
+        let rate = self.settings.rate;
+        let is_source = |name: &ControllerName| Some(name.info().component) == component;
+        let source = ControllerName::ALL.iter().position(is_source).unwrap_or(0);
+        let ready_at = self.controllers.all().get(source).map(|it| it.keys().bucket.ready_at(rate));
+        if !self.may_send(ready_at.unwrap_or(now), now) {
             return false;
         }
-        let (method, content_type) = match sending {
-            Sending::Create => (Method::Post, ContentType::Json),
-            Sending::Count => (Method::Patch, ContentType::StrategicMergePatch),
-        };
         let serial = self.serial.wrapping_add(1);
         let ticket = Ticket { lane: EVENT_LANE, serial };
         let (target, body) = (Target::new(), Body::Document);
         let request = place.insert(Request { ticket, method, target, content_type, body });
-        let texts = &*self.parts.cache.texts;
-        if self.desk.recorder.write_target(texts, &mut request.target).is_err() {
+        let texts = &*self.cache.texts;
+        if Client::write_target(self.recorder, texts, &mut request.target).is_err() {
             *place = None;
             return false;
         }
         self.serial = serial;
-        self.event_ticket = Some(serial);
-        self.event_status = 0;
-        match self.desk.recorder.controller() {
-            Some(Controller::ReplicaSet) => {
-                self.replica_set_bucket.take(self.settings.rate, now);
-            }
-            _ => self.deployment_bucket.take(self.settings.rate, now),
+        self.event = ClientRequest { serial: Some(serial), status: 0 };
+        if let Some(controller) = self.controllers.all_mut().get_mut(source) {
+            controller.keys_mut().bucket.take(rate, now);
         }
         true
     }
 
-    /// When the controller that the event at hand is from may send.
-    fn event_bucket_ready(&self) -> Instant {
-        let bucket = match self.desk.recorder.controller() {
-            Some(Controller::ReplicaSet) => &self.replica_set_bucket,
-            Some(Controller::Deployment) | None => &self.deployment_bucket,
-        };
-        bucket.ready_at(self.settings.rate)
-    }
-
     /// The lane of a ticket that is still good.
-    pub(super) fn lane(&self, ticket: Ticket) -> Option<(u8, &LaneState)> {
-        let state = self.lane_states().nth(usize::from(ticket.lane))?;
+    pub(super) fn lane(&self, ticket: Ticket) -> Option<&Lane> {
+        let lane = self.lanes.lanes.get(usize::from(ticket.lane))?;
         let is_good =
-            state.serial == ticket.serial && state.job.is_some() && state.resend_at.is_none();
-        is_good.then_some((ticket.lane, state))
+            lane.serial == ticket.serial && lane.write.is_some() && lane.resend_at.is_none();
+        is_good.then_some(lane)
     }
 
-    pub(super) fn lane_states(&self) -> impl Iterator<Item = &LaneState> {
-        self.desk.states.iter()
-    }
-
-    pub(super) fn lane_state_mut(&mut self, index: u8) -> Option<&mut LaneState> {
-        self.desk.states.get_mut(usize::from(index))
+    pub(super) fn lane_mut(&mut self, index: u8) -> Option<&mut Lane> {
+        self.lanes.lanes.get_mut(usize::from(index))
     }
 
     /// Frees the lane of a request that has ended.
-    pub(super) fn release_job(&mut self, ticket: Ticket) {
-        let job = self.lane_state_mut(ticket.lane).and_then(|state| state.job.take());
-        if let Some(job) = job {
-            job.name.release(self.parts.cache.texts);
-            self.parts.cache.texts.release(job.namespace);
+    pub(super) fn release(&mut self, ticket: Ticket) {
+        let write = self.lane_mut(ticket.lane).and_then(|lane| lane.write.take());
+        if let Some(write) = write {
+            write.name.release(self.cache.texts);
+            self.cache.texts.release(write.namespace);
         }
     }
 }
 
-/// The worker that waits for a job.
-pub(super) fn workers<'d>(desk: &'d Desk<'_>, job: &Job) -> Workers<'d> {
-    let at = usize::from(job.worker);
-    let is_of_replica_set = job.task.is_of_replica_set();
-    Workers {
-        of_replica_set: desk.replica_set_workers.get(at).filter(|_| is_of_replica_set),
-        of_deployment: desk.deployment_workers.get(at).filter(|_| !is_of_replica_set),
+impl<'a> Manager<'a> {
+    /// Hands on a controller, and what its syncs work with.
+    pub(super) fn with_controller<R>(
+        &mut self,
+        number: usize,
+        now: Instant,
+        wall: Timestamp,
+        then: impl FnOnce(&mut (dyn Controller<'a> + 'a), &mut World<'_, 'a>) -> R,
+    ) -> Option<R> {
+        let Self { cache, controllers, ranking, lanes, recorder, settings, .. } = self;
+        let mut all = controllers.all_mut();
+        let (before, rest) = all.split_at_mut_checked(number)?;
+        let (controller, after) = rest.split_first_mut()?;
+        let mut world = World {
+            cache,
+            recorder,
+            ranking,
+            peers: Peers { before, after },
+            has_room: &|write| lanes.has_room(write),
+            terminating_replicas: settings.terminating_replicas,
+            status_lag: settings.status_lag,
+            now,
+            wall,
+        };
+        Some(then(*controller, &mut world))
     }
 }

@@ -2,10 +2,14 @@
 
 use core::fmt::{self, Write};
 
+use crate::control::Controller;
+use crate::kind::Kind;
 use crate::metrics::Exposition;
-use crate::store::Kind;
+use crate::queue::Queue;
+use crate::registry::ControllerName;
+use crate::store::Cache;
 
-use super::{Controller, Manager};
+use super::Manager;
 
 impl Manager<'_> {
     /// Writes all metrics in Prometheus' text format.
@@ -20,51 +24,49 @@ impl Manager<'_> {
             "verb",
             [("GET", get), ("POST", post), ("PATCH", patch), ("DELETE", delete)],
         )?;
-        let runs = |controller| {
-            u64::from(self.has_started() && self.settings.controllers.contains(controller))
+        let runs = |controller: &ControllerName| {
+            let is_on = self.settings.controllers.contains(*controller);
+            (controller.name(), u64::from(self.has_started() && is_on))
         };
         page.labelled(
             "running_managed_controllers",
             "gauge",
             "Controllers that run.",
             "manager=\"picokube\",name",
-            Controller::ALL.map(|controller| (controller.name(), runs(controller))),
+            ControllerName::ALL.iter().map(runs),
         )?;
-        let deployments = &self.parts.deployment_queue;
-        let sets = &self.parts.replica_set_queue;
-        let queues = |of: fn(&crate::queue::Queue) -> u64| {
-            [("deployment", of(deployments)), ("replicaset", of(sets))]
+        let controllers = self.controllers.all();
+        let of_queues = |of: fn(&Queue) -> u64| {
+            controllers.map(|controller| (controller.info().queue, of(controller.keys().queue)))
         };
         page.labelled(
             "workqueue_depth",
             "gauge",
             "Keys that wait.",
             "name",
-            queues(|queue| queue.depth() as u64),
+            of_queues(|queue| queue.depth() as u64),
         )?;
         page.labelled(
             "workqueue_adds_total",
             "counter",
             "Adds that made a key wait.",
             "name",
-            queues(|queue| u64::from(queue.metrics().adds)),
+            of_queues(|queue| u64::from(queue.metrics().adds)),
         )?;
         page.labelled(
             "workqueue_retries_total",
             "counter",
             "Delayed adds.",
             "name",
-            queues(|queue| u64::from(queue.metrics().retries)),
+            of_queues(|queue| u64::from(queue.metrics().retries)),
         )?;
+        let syncs = |controller: &dyn Controller<'_>| u64::from(controller.keys().syncs);
         page.labelled(
             "picokube_syncs_total",
             "counter",
             "Syncs begun.",
             "controller",
-            [
-                ("deployment", u64::from(metrics.deployment_syncs)),
-                ("replicaset", u64::from(metrics.replica_set_syncs)),
-            ],
+            controllers.map(|controller| (controller.info().queue, syncs(controller))),
         )?;
         for (name, help, value) in [
             ("picokube_conflicts_total", "Writes refused as conflicts.", metrics.conflicts),
@@ -73,7 +75,7 @@ impl Manager<'_> {
             ("picokube_retries_after_total", "Requests sent again later.", metrics.retries_after),
             ("picokube_objects_refused_total", "Times an object did not fit.", metrics.refused),
             ("picokube_objects_faulty_total", "Objects that cannot be read.", metrics.faulty),
-            ("picokube_events_dropped_total", "Events dropped.", self.desk.recorder.dropped()),
+            ("picokube_events_dropped_total", "Events dropped.", self.recorder.dropped()),
         ] {
             page.single(name, "counter", help, u64::from(value))?;
         }
@@ -81,39 +83,34 @@ impl Manager<'_> {
     }
 
     fn write_cache(&self, page: &mut Exposition<'_>) -> fmt::Result {
-        let cache = &self.parts.cache;
+        let cache = &self.cache;
+        let of_kinds = |of: fn(&Cache<'_>, Kind) -> usize| {
+            Kind::ALL.iter().map(move |kind| (kind.info().name, of(cache, *kind) as u64))
+        };
         page.labelled(
             "picokube_cached_objects",
             "gauge",
             "Objects in the cache.",
             "kind",
-            [
-                ("Pod", cache.pods.taken() as u64),
-                ("ReplicaSet", cache.replica_sets.taken() as u64),
-                ("Deployment", cache.deployments.taken() as u64),
-            ],
+            of_kinds(|cache, kind| cache.taken(kind)),
         )?;
         page.labelled(
             "picokube_cache_capacity",
             "gauge",
             "Objects the cache has room for.",
             "kind",
-            [
-                ("Pod", cache.pods.capacity() as u64),
-                ("ReplicaSet", cache.replica_sets.capacity() as u64),
-                ("Deployment", cache.deployments.capacity() as u64),
-            ],
+            of_kinds(|cache, kind| cache.capacity(kind)),
         )?;
-        let sets = cache.replica_sets.iter().map(|(slot, _)| slot);
-        let deployments = cache.deployments.iter().map(|(slot, _)| slot);
-        let blind_sets = sets.filter(|slot| cache.is_blind(Kind::Pod, *slot)).count();
-        let blind = deployments.filter(|slot| cache.is_blind(Kind::ReplicaSet, *slot)).count();
+        let blind = |kind: Kind| {
+            let blind = cache.slots(kind).filter(|slot| cache.is_blind(kind, *slot));
+            (kind.info().name, blind.count() as u64)
+        };
         page.labelled(
             "picokube_blind_owners",
             "gauge",
             "Owners that nothing is created or deleted for, because objects did not fit.",
             "kind",
-            [("ReplicaSet", blind_sets as u64), ("Deployment", blind as u64)],
+            Kind::ALL.iter().copied().filter(|kind| kind.info().is_key).map(blind),
         )
     }
 }

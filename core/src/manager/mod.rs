@@ -11,57 +11,51 @@
 //!   [`Manager::poll_at`] at the latest.
 
 mod answers;
-mod body;
-mod context;
+mod client;
+mod decoders;
 mod dispatch;
 mod exposition;
-mod issue;
-mod names;
-mod rate;
-mod registry;
-mod request;
-mod respond;
-mod router;
+mod informers;
 mod settings;
 mod workspace;
 
-pub(crate) use context::Context;
-pub use registry::{Controller, Enabled, UnknownController};
-pub use request::{
-    Body, ContentType, Failure, Make, Method, ObjectName, Request, Splice, TARGET, Target, Ticket,
-};
-pub use settings::{Rate, Settings};
-pub use workspace::{Desk, Workspace};
+pub use crate::control::Rate;
+pub use crate::limits::{ObjectName, TARGET, Target};
+pub use crate::registry::{ControllerName, Enabled, UnknownController};
+pub use crate::request::{Body, ContentType, Failure, Method, Request, Ticket};
+pub use crate::splice::{Make, Splice};
+pub use settings::Settings;
+pub use workspace::{Workspace, WorkspaceParts};
 
-use crate::deployment;
+use crate::control::Ranked;
+use crate::event::Recorder;
+use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::planted::{Bug, planted};
-use crate::replicaset;
+use crate::registry::Controllers;
 use crate::resources::Parts;
-use crate::store::Kind;
+use crate::store::Cache;
 use crate::time::{Instant, Timestamp, WallClock};
-use crate::watch::{self, Feed, Resource, Watch};
+use crate::watch::{self, Resource, Watch};
 
-use rate::Bucket;
-use router::Router;
-
-/// What syncs of a controller work with, and its workers.
-type Split<'m, 'a, W> = (Context<'m, 'a>, &'m mut [W]);
+use client::ClientRequest;
+use decoders::WatchDecoders;
+use informers::Informers;
+use workspace::Lanes;
 
 /// The controllers, their cache and their requests.
 pub struct Manager<'a> {
-    parts: Parts<'a>,
-    desk: Desk<'a>,
+    cache: Cache<'a>,
+    controllers: Controllers<'a>,
+    ranking: &'a mut [Ranked],
+    lanes: Lanes<'a>,
+    recorder: &'a mut Recorder,
+    /// The event at hand.
+    event: ClientRequest,
+    decoders: &'a mut WatchDecoders,
+    watches: [Watch; Kind::COUNT],
     settings: Settings,
-    pod_watch: Watch,
-    replica_set_watch: Watch,
-    deployment_watch: Watch,
     wall: WallClock,
-    deployment_bucket: Bucket,
-    replica_set_bucket: Bucket,
-    /// The event at hand is under way under this number.
-    event_ticket: Option<u16>,
-    event_status: u16,
     serial: u16,
     /// Counts requests, so that events get their turn.
     turn: u8,
@@ -75,30 +69,42 @@ pub struct Manager<'a> {
     metrics: Metrics,
 }
 
+const _: () = assert!(Kind::COUNT <= u8::BITS as usize);
+
 impl<'a> Manager<'a> {
     /// Controllers that have not begun. The seed is a secret: whoever knows it can choose names that all
     /// fall into one bucket of the cache's indices.
-    pub fn new(parts: Parts<'a>, desk: Desk<'a>, settings: Settings, seed: u64) -> Self {
-        parts.cache.texts.seed(seed);
+    pub fn new(
+        parts: Parts<'a>,
+        workspace: WorkspaceParts<'a>,
+        settings: Settings,
+        seed: u64,
+    ) -> Self {
+        let Parts { cache, controllers, ranking } = parts;
+        let WorkspaceParts { lanes, crews, recorder, watches: decoders } = workspace;
+        cache.texts.seed(seed);
         let Settings { namespaces, label_selector, resync, .. } = settings;
         let namespace = match namespaces {
             [only] => Some(*only),
             _ => None,
         };
-        let watch =
-            |resource| Watch::new(Resource { namespace, label_selector, ..resource }, resync);
+        let mut kinds = Kind::ALL.iter();
+        let watches = core::array::from_fn(|_| {
+            let info = kinds.next().unwrap_or(&Kind::Pod).info();
+            let (api, plural) = (info.api, info.plural);
+            Watch::new(Resource { api, plural, namespace, label_selector }, resync)
+        });
         Self {
-            parts,
-            desk,
+            cache,
+            controllers: Controllers::start(controllers, crews),
+            ranking,
+            lanes,
+            recorder,
+            event: ClientRequest::NONE,
+            decoders,
+            watches,
             settings,
-            pod_watch: watch(Resource::PODS),
-            replica_set_watch: watch(Resource::REPLICA_SETS),
-            deployment_watch: watch(Resource::DEPLOYMENTS),
             wall: WallClock::new(),
-            deployment_bucket: Bucket::FULL,
-            replica_set_bucket: Bucket::FULL,
-            event_ticket: None,
-            event_status: 0,
             serial: 0,
             turn: 0,
             polled_at: Instant::ZERO,
@@ -117,13 +123,15 @@ impl<'a> Manager<'a> {
         now: Instant,
         random: u32,
     ) -> Option<watch::Command<'_>> {
-        if self.watch_mut(kind).take_resync(now) {
+        let wants_relist = self.cache.take_relist_wish(kind);
+        let watch = self.watches.get_mut(kind as usize)?;
+        if wants_relist {
+            watch.want_relist();
+        }
+        if watch.take_resync(now) {
             self.resync(kind);
         }
-        if self.parts.cache.take_relist_wish(kind) {
-            self.watch_mut(kind).want_relist();
-        }
-        self.watch_mut(kind).poll(now, random)
+        self.watches.get_mut(kind as usize)?.poll(now, random)
     }
 
     /// Takes in what came back for a request of a watch. `random` is a fresh uniform number.
@@ -136,34 +144,15 @@ impl<'a> Manager<'a> {
         input: watch::Input<'_>,
     ) {
         let is_back = self.note_reach(kind, &input);
-        let Self { parts, desk, metrics, settings: Settings { namespaces, .. }, .. } = self;
-        let cache = &mut parts.cache;
-        let handler = &mut Router {
-            replica_set_queue: parts.replica_set_queue,
-            deployment_queue: parts.deployment_queue,
-            expectations: parts.expectations,
-            status_pending: parts.status_pending,
-            deployment_status_pending: parts.deployment_status_pending,
-            metrics,
-            now,
-        };
-        match kind {
-            Kind::Pod => {
-                let decoder = &mut *desk.pod_feed;
-                let mut feed = Feed { decoder, cache, handler, namespaces };
-                self.pod_watch.handle(now, random, id, input, &mut feed);
+        let Self { cache, controllers, decoders, watches, metrics, settings, .. } = self;
+        let Some(watch) = watches.get_mut(kind as usize) else { return };
+        let informers = &mut Informers { controllers, metrics, now };
+        let mut input = Some(input);
+        decoders.with(kind, cache, informers, settings.namespaces, &mut |source| {
+            if let Some(input) = input.take() {
+                watch.handle(now, random, id, input, source);
             }
-            Kind::ReplicaSet => {
-                let decoder = &mut *desk.replica_set_feed;
-                let mut feed = Feed { decoder, cache, handler, namespaces };
-                self.replica_set_watch.handle(now, random, id, input, &mut feed);
-            }
-            Kind::Deployment => {
-                let decoder = &mut *desk.deployment_feed;
-                let mut feed = Feed { decoder, cache, handler, namespaces };
-                self.deployment_watch.handle(now, random, id, input, &mut feed);
-            }
-        }
+        });
         if is_back {
             self.resync(kind);
         }
@@ -198,23 +187,33 @@ impl<'a> Manager<'a> {
     /// Whether all caches are complete and the time is known, so that controllers act.
     pub fn has_started(&self) -> bool {
         self.wall.at(Instant::ZERO).is_some()
-            && [&self.pod_watch, &self.replica_set_watch, &self.deployment_watch]
-                .into_iter()
-                .all(|watch| watch.has_synced() || planted(Bug::ActsBeforeSync))
+            && self.watches.iter().all(|watch| watch.has_synced() || planted(Bug::ActsBeforeSync))
     }
 
-    /// The state of the watch of a kind.
-    pub fn watch(&self, kind: Kind) -> &Watch {
-        match kind {
-            Kind::Pod => &self.pod_watch,
-            Kind::ReplicaSet => &self.replica_set_watch,
-            Kind::Deployment => &self.deployment_watch,
-        }
+    /// Whether the list of a kind has been read.
+    pub fn has_synced(&self, kind: Kind) -> bool {
+        self.watches.get(kind as usize).is_some_and(Watch::has_synced)
+    }
+
+    /// When the watch of a kind has something to do, if nothing comes in before.
+    pub fn poll_watch_at(&self, kind: Kind) -> Option<Instant> {
+        self.watches.get(kind as usize).map(Watch::poll_at)
+    }
+
+    /// The request of this number of the watch of a kind, as long as it is open.
+    pub fn watch_request(&self, kind: Kind, id: watch::RequestId) -> Option<watch::Request<'_>> {
+        self.watches.get(kind as usize)?.request(id)
     }
 
     /// The cached cluster.
     pub fn cache(&self) -> &crate::store::Cache<'a> {
-        &self.parts.cache
+        &self.cache
+    }
+
+    /// How many syncs a controller has begun.
+    pub fn syncs(&self, controller: ControllerName) -> u32 {
+        let controllers = self.controllers.all();
+        controllers.get(controller as usize).map_or(0, |controller| controller.keys().syncs)
     }
 
     /// What was counted.
@@ -222,59 +221,13 @@ impl<'a> Manager<'a> {
         &self.metrics
     }
 
-    fn replica_set_syncs(&mut self, now: Instant) -> Option<Split<'_, 'a, replicaset::Worker>> {
-        let (context, workers, deployment_workers) = self.split(now)?;
-        Some((Context { deployment_workers, ..context }, workers))
-    }
-
-    fn deployment_syncs(&mut self, now: Instant) -> Option<Split<'_, 'a, deployment::Worker>> {
-        let (context, replica_set_workers, workers) = self.split(now)?;
-        Some((Context { replica_set_workers, ..context }, workers))
-    }
-
-    fn split(
-        &mut self,
-        now: Instant,
-    ) -> Option<(Context<'_, 'a>, &mut [replicaset::Worker], &mut [deployment::Worker])> {
-        let wall = self.wall.at(now)?;
-        let Self { parts, desk, settings, .. } = self;
-        let context = Context {
-            cache: &mut parts.cache,
-            replica_set_queue: parts.replica_set_queue,
-            replica_set_workers: &[],
-            deployment_queue: parts.deployment_queue,
-            deployment_workers: &[],
-            expectations: parts.expectations,
-            ranking: parts.ranking,
-            status_pending: parts.status_pending,
-            deployment_status_pending: parts.deployment_status_pending,
-            recorder: desk.recorder,
-            view: desk.view,
-            settings,
-            now,
-            wall,
-        };
-        Some((context, desk.replica_set_workers, desk.deployment_workers))
-    }
-
-    fn watch_mut(&mut self, kind: Kind) -> &mut Watch {
-        match kind {
-            Kind::Pod => &mut self.pod_watch,
-            Kind::ReplicaSet => &mut self.replica_set_watch,
-            Kind::Deployment => &mut self.deployment_watch,
-        }
-    }
-
     /// Every object is looked at again, as if it had changed.
     fn resync(&mut self, kind: Kind) {
-        let Parts { cache, replica_set_queue, deployment_queue, .. } = &mut self.parts;
-        match kind {
-            Kind::Pod => {}
-            Kind::ReplicaSet => {
-                cache.replica_sets.iter().for_each(|(slot, _)| replica_set_queue.add(slot));
-            }
-            Kind::Deployment => {
-                cache.deployments.iter().for_each(|(slot, _)| deployment_queue.add(slot));
+        let Self { cache, controllers, .. } = self;
+        for controller in controllers.all_mut() {
+            let keys = controller.keys_mut();
+            if keys.kind == kind {
+                cache.slots(kind).for_each(|slot| keys.queue.add(slot));
             }
         }
     }
@@ -289,11 +242,11 @@ mod tests {
 
     #[test]
     fn nobody_knows_the_bucket_of_a_name_without_the_seed() {
-        type Memory = crate::resources! { pods: 1, replica_sets: 1, deployments: 1 };
+        type Memory = crate::resources::Resources<1, 1, 1, 8, 8>;
         let bucket = |seed| {
             let mut memory = Box::new(Memory::new());
             let mut work = Box::new(Workspace::<1, 1, 1>::new());
-            let manager = Manager::new(memory.parts(), work.desk(), Settings::DEFAULT, seed);
+            let manager = Manager::new(memory.parts(), work.parts(), Settings::DEFAULT, seed);
             manager.cache().texts.hash(|hasher| hasher.write(b"web"))
         };
         assert_eq!(bucket(1), bucket(1));

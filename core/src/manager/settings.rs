@@ -1,8 +1,9 @@
 //! What can be chosen when the controllers start.
 
+use crate::control::Rate;
 use crate::time::Duration;
 
-use super::registry::Enabled;
+use crate::registry::Enabled;
 
 /// The settings of a manager.
 #[derive(Clone, Copy, Debug)]
@@ -25,21 +26,6 @@ pub struct Settings {
     /// that become ready within that time share one write. What has begun, failed or been
     /// completed is told at once. None at all is what kube-controller-manager does.
     pub status_lag: Duration,
-}
-
-/// A token bucket: so many requests a second, so many at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Rate {
-    /// Requests a second (`--kube-api-qps`).
-    pub qps: u32,
-    /// Requests at once (`--kube-api-burst`).
-    pub burst: u32,
-}
-
-impl Rate {
-    /// Kubernetes' default: 20 a second, 30 at once.
-    pub const KUBERNETES: Self = Self { qps: 20, burst: 30 };
 }
 
 impl Settings {

@@ -1,48 +1,40 @@
 //! The memory of work in progress: answers being decoded, syncs, events.
 
-use crate::deployment;
+use crate::control::Write;
 use crate::event::{Event, Recorder};
-use crate::replicaset;
-use crate::store::Kind;
-use crate::text::{Name, Text};
-use crate::time::{Instant, Timestamp};
-use crate::watch::Decoder;
-use crate::wire::{self, AnswerDecoder, ResourceVersion, Uid};
+use crate::registry::{Crews, Workers};
+use crate::time::Instant;
 
-use crate::deployment::View;
-use crate::link::Slot;
+use super::decoders::{AnswerReader, WatchDecoders};
 
 /// Memory that work in progress takes, whatever the size of the cluster.
 ///
 /// `LANES` requests can be under way at a time, events apart; `WORKERS` keys of each controller are
 /// processed at a time; `EVENTS` events wait, and so many are remembered.
 pub struct Workspace<const LANES: usize, const WORKERS: usize, const EVENTS: usize> {
-    states: [[LaneState; STATES]; LANES],
-    decoders: [LaneDecoder; LANES],
-    replica_set_workers: [replicaset::Worker; WORKERS],
-    deployment_workers: [deployment::Worker; WORKERS],
+    lanes: [[Lane; REQUESTS]; LANES],
+    answers: [AnswerReader; LANES],
+    workers: Workers<WORKERS>,
     recorder: Recorder<[Event; EVENTS]>,
-    view: View,
-    pod_feed: Decoder<wire::Pod>,
-    replica_set_feed: Decoder<wire::ReplicaSet>,
-    deployment_feed: Decoder<wire::Deployment>,
+    watches: WatchDecoders,
 }
 
 /// Requests per lane: one is under way, the others wait until the server wants to see them again,
 /// which needs no decoder.
-const STATES: usize = 3;
+const REQUESTS: usize = 3;
 
 /// Views of the parts of a [`Workspace`], whatever its capacities.
-pub struct Desk<'a> {
-    pub(super) states: &'a mut [LaneState],
-    pub(super) decoders: &'a mut [LaneDecoder],
-    pub(super) replica_set_workers: &'a mut [replicaset::Worker],
-    pub(super) deployment_workers: &'a mut [deployment::Worker],
+pub struct WorkspaceParts<'a> {
+    pub(super) lanes: Lanes<'a>,
+    pub(super) crews: Crews<'a>,
     pub(super) recorder: &'a mut Recorder,
-    pub(super) view: &'a mut View,
-    pub(super) pod_feed: &'a mut Decoder<wire::Pod>,
-    pub(super) replica_set_feed: &'a mut Decoder<wire::ReplicaSet>,
-    pub(super) deployment_feed: &'a mut Decoder<wire::Deployment>,
+    pub(super) watches: &'a mut WatchDecoders,
+}
+
+/// Requests, and what reads their answers.
+pub(super) struct Lanes<'a> {
+    pub(super) lanes: &'a mut [Lane],
+    pub(super) answers: &'a mut [AnswerReader],
 }
 
 impl<const LANES: usize, const WORKERS: usize, const EVENTS: usize>
@@ -51,32 +43,23 @@ impl<const LANES: usize, const WORKERS: usize, const EVENTS: usize>
     /// A workspace in which nothing happens yet.
     pub const fn new() -> Self {
         const { assert!(LANES > 0 && WORKERS > 0 && WORKERS < 256) };
-        const { assert!(LANES * STATES < 255) };
+        const { assert!(LANES * REQUESTS < 255) };
         Self {
-            states: [[LaneState::FREE; STATES]; LANES],
-            decoders: [const { LaneDecoder::NEW }; LANES],
-            replica_set_workers: [const { replicaset::Worker::IDLE }; WORKERS],
-            deployment_workers: [const { deployment::Worker::IDLE }; WORKERS],
+            lanes: [[Lane::FREE; REQUESTS]; LANES],
+            answers: [const { AnswerReader::NEW }; LANES],
+            workers: Workers::NEW,
             recorder: Recorder::new(),
-            view: View::EMPTY,
-            pod_feed: Decoder::new(),
-            replica_set_feed: Decoder::new(),
-            deployment_feed: Decoder::new(),
+            watches: WatchDecoders::NEW,
         }
     }
 
     /// The parts, in the form that the manager works on.
-    pub fn desk(&mut self) -> Desk<'_> {
-        Desk {
-            states: self.states.as_flattened_mut(),
-            decoders: &mut self.decoders,
-            replica_set_workers: &mut self.replica_set_workers,
-            deployment_workers: &mut self.deployment_workers,
+    pub fn parts(&mut self) -> WorkspaceParts<'_> {
+        WorkspaceParts {
+            lanes: Lanes { lanes: self.lanes.as_flattened_mut(), answers: &mut self.answers },
+            crews: self.workers.crews(),
             recorder: &mut self.recorder,
-            view: &mut self.view,
-            pod_feed: &mut self.pod_feed,
-            replica_set_feed: &mut self.replica_set_feed,
-            deployment_feed: &mut self.deployment_feed,
+            watches: &mut self.watches,
         }
     }
 }
@@ -89,58 +72,33 @@ impl<const LANES: usize, const WORKERS: usize, const EVENTS: usize> Default
     }
 }
 
-impl Desk<'_> {
-    /// Where another request can begin: its state and its decoder.
-    pub(super) fn free_lane(&self) -> Option<(usize, usize)> {
-        let state = self.states.iter().position(|state| state.job.is_none())?;
-        Some((state, self.free_decoder()?))
+impl Lanes<'_> {
+    /// Whether a write can be sent now: there is a lane for it, and nobody else writes to the same
+    /// object. Both would be refused that do not know of each other.
+    pub(super) fn has_room(&self, write: &Write) -> bool {
+        let mut others = self.lanes.iter().filter_map(|lane| lane.write.as_ref());
+        self.free().is_some() && !others.any(|other| other.collides(write))
     }
 
-    /// A decoder that no request under way has.
-    pub(super) fn free_decoder(&self) -> Option<usize> {
-        let is_free = |at: &usize| !self.states.iter().any(|state| state.has_decoder(*at));
-        (0..self.decoders.len()).find(is_free)
-    }
-}
-
-/// Reads the answer to one request at a time, whatever object is in it: the largest kind takes
-/// all of its memory, and the others would stand idle beside it.
-#[expect(clippy::large_enum_variant, reason = "one memory for all of them is the point")]
-pub(super) enum LaneDecoder {
-    Pod(AnswerDecoder<wire::Pod>),
-    ReplicaSet(AnswerDecoder<wire::ReplicaSet>),
-    Deployment(AnswerDecoder<wire::Deployment>),
-}
-
-impl LaneDecoder {
-    /// The largest one: what marks the others is zero in it.
-    const NEW: Self = Self::ReplicaSet(AnswerDecoder::new());
-
-    /// Gets ready for an answer with an object of this kind.
-    pub(super) fn prepare(&mut self, kind: Kind) {
-        match (self, kind) {
-            (Self::Pod(decoder), Kind::Pod) => decoder.reset(),
-            (Self::ReplicaSet(decoder), Kind::ReplicaSet) => decoder.reset(),
-            (Self::Deployment(decoder), Kind::Deployment) => decoder.reset(),
-            (other, kind) => other.turn_into(kind),
-        }
+    /// Where another request can begin: its lane and its reader.
+    pub(super) fn free(&self) -> Option<(usize, usize)> {
+        let lane = self.lanes.iter().position(|lane| lane.write.is_none())?;
+        Some((lane, self.free_reader()?))
     }
 
-    /// Fills the memory in its place, and not by way of the stack, which may be small.
-    #[inline(never)]
-    fn turn_into(&mut self, kind: Kind) {
-        match kind {
-            Kind::Pod => *self = Self::Pod(const { AnswerDecoder::new() }),
-            Kind::ReplicaSet => *self = Self::ReplicaSet(const { AnswerDecoder::new() }),
-            Kind::Deployment => *self = Self::Deployment(const { AnswerDecoder::new() }),
-        }
+    /// A reader that no request under way has.
+    pub(super) fn free_reader(&self) -> Option<usize> {
+        let is_free = |at: &usize| !self.lanes.iter().any(|lane| lane.has_reader(*at));
+        (0..self.answers.len()).find(is_free)
     }
 }
 
-/// A request.
+/// A request of a controller.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LaneState {
-    pub(super) job: Option<Job>,
+pub(super) struct Lane {
+    pub(super) write: Option<Write>,
+    /// The number of its controller.
+    pub(super) controller: u8,
     pub(super) serial: u16,
     /// HTTP status of the answer; 0 before its head.
     pub(super) status: u16,
@@ -150,60 +108,24 @@ pub(super) struct LaneState {
     pub(super) is_unreadable: bool,
     /// The request is to be sent again, not before this.
     pub(super) resend_at: Option<Instant>,
-    /// Which decoder reads the answer, while the request is under way.
-    pub(super) decoder: u8,
+    /// What reads the answer, while the request is under way.
+    pub(super) reader: u8,
 }
 
-impl LaneState {
+impl Lane {
     pub(super) const FREE: Self = Self {
-        job: None,
+        write: None,
+        controller: 0,
         serial: 0,
         status: 0,
         retry_after: None,
         retries: 0,
         is_unreadable: false,
         resend_at: None,
-        decoder: 0,
+        reader: 0,
     };
 
-    fn has_decoder(&self, at: usize) -> bool {
-        self.job.is_some() && self.resend_at.is_none() && usize::from(self.decoder) == at
+    fn has_reader(&self, at: usize) -> bool {
+        self.write.is_some() && self.resend_at.is_none() && usize::from(self.reader) == at
     }
-}
-
-/// What a request is for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Job {
-    pub(super) task: Task,
-    /// Which worker of the task's controller waits for it.
-    pub(super) worker: u8,
-    /// The object it is about.
-    pub(super) slot: Option<Slot>,
-    pub(super) namespace: Text,
-    pub(super) name: Name,
-    pub(super) uid: Uid,
-    pub(super) version: ResourceVersion,
-    /// When the request was made: what its body says does not change with time.
-    pub(super) at: Timestamp,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Task {
-    RecheckReplicaSet = 1,
-    AdoptPod,
-    ReleasePod,
-    CreatePod,
-    DeletePod,
-    ReplicaSetStatus,
-    RecheckDeployment,
-    AdoptReplicaSet,
-    ReleaseReplicaSet,
-    CreateReplicaSet,
-    UpdateReplicaSet { revision: Option<i64>, annotations: bool },
-    ScaleReplicaSet { from: i32, to: i32 },
-    DeleteReplicaSet,
-    DeploymentStatus,
-    Rollback { revision: i64 },
-    ClearRollback,
 }

@@ -2,9 +2,10 @@
 
 use heapless::String;
 
-use crate::control::{MayAdopt, SlowStart};
+use crate::control::{Activity, Claiming, SlowStart};
 use crate::limits;
 use crate::link::Slot;
+use crate::text::push_cut;
 use crate::time::Instant;
 use crate::wire::Uid;
 
@@ -12,14 +13,11 @@ use super::status::{Count, FailureWrite};
 
 /// The state of one sync. All requests of a key come from one worker, in order.
 #[derive(Clone, Debug)]
-pub struct Worker {
+pub(crate) struct Worker {
     pub(crate) key: Option<Slot>,
     pub(crate) uid: Uid,
     pub(crate) phase: Phase,
-    /// Candidates in slots before this one have been claimed or not.
-    pub(crate) cursor: usize,
-    /// Whether it may adopt, once the live object was looked at.
-    pub(crate) may_adopt: MayAdopt,
+    pub(crate) claiming: Claiming,
     pub(crate) creations: SlowStart,
     /// How many pods there are to be when all have been created or deleted.
     pub(crate) goal: usize,
@@ -60,31 +58,13 @@ pub(crate) enum Outcome {
     RetryLater,
 }
 
-/// What a worker wants to send next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Want {
-    /// GET the ReplicaSet itself, uncached.
-    Recheck,
-    /// Adopt an orphan.
-    Adopt(Slot),
-    /// Release a pod that is no longer selected.
-    Release(Slot),
-    /// Create one more pod.
-    Create,
-    /// Delete a pod.
-    Delete(Slot),
-    /// Write the status.
-    Status,
-}
-
 impl Worker {
     /// A worker without work.
-    pub const IDLE: Self = Self {
+    pub(crate) const IDLE: Self = Self {
         key: None,
         uid: Uid::NIL,
         phase: Phase::Idle,
-        cursor: 0,
-        may_adopt: MayAdopt::Unknown,
+        claiming: Claiming::START,
         creations: SlowStart::new(0),
         goal: 0,
         decided: Instant::ZERO,
@@ -109,8 +89,7 @@ impl Worker {
         self.key = Some(key);
         self.uid = uid;
         self.phase = Phase::Claim;
-        self.cursor = 0;
-        self.may_adopt = MayAdopt::Unknown;
+        self.claiming = Claiming::START;
         self.creations = SlowStart::new(0);
         self.open = 0;
         self.failure = FailureWrite::Keep;
@@ -126,20 +105,16 @@ impl Worker {
         self.owner_until.filter(|_| self.phase == Phase::Status && self.open == 0)
     }
 
-    /// Whether pods have begun to come, or all that are too many have been sent away. If a
-    /// creation has failed, the end of the sync tells.
-    pub(crate) fn has_got_on(&self) -> bool {
+    /// A sync has got on when pods have begun to come, or all that are too many have been sent
+    /// away. If a creation has failed, the end of the sync tells.
+    pub(crate) fn activity(&self) -> Activity {
         match self.phase {
-            Phase::Idle => true,
-            Phase::Claim | Phase::Delete => false,
-            Phase::Create => self.creations.goes_well(),
-            Phase::Status | Phase::Ending => self.outcome == Outcome::Good,
+            Phase::Idle => Activity::GotOn,
+            Phase::Create if self.creations.goes_well() => Activity::GotOn,
+            Phase::Status if self.outcome == Outcome::Good => Activity::AtStatus,
+            Phase::Ending if self.outcome == Outcome::Good => Activity::GotOn,
+            _ => Activity::Begun,
         }
-    }
-
-    /// Whether all that is left to do is to write the status.
-    pub(crate) fn is_at_status(&self) -> bool {
-        self.phase == Phase::Status
     }
 
     /// Something failed: the sync ends with this error, the first one that came.
@@ -149,15 +124,6 @@ impl Worker {
         }
         if self.outcome != Outcome::RetryLater {
             self.outcome = outcome;
-        }
-    }
-}
-
-/// Appends as much of a text as fits, in whole characters.
-pub(crate) fn push_cut<const N: usize>(out: &mut String<N>, text: &str) {
-    for character in text.chars() {
-        if out.push(character).is_err() {
-            return;
         }
     }
 }

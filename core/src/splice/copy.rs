@@ -1,9 +1,8 @@
 //! Copying the wanted parts of a source, and checking that it is the right one.
 
 use super::entry::{Entries, Form};
-use super::{Part, SpliceError, Stage, Text};
+use super::{Make, Part, Splice, SpliceError, Stage, Text};
 use crate::json::{Digester, Event, Place, Sink, Step, Writer};
-use crate::manager::{Make, Splice};
 use crate::wire::{
     Annotation, Fault, Field, POD_TEMPLATE, POD_TEMPLATE_HASH, Record, Rule, Table, Uid, Value,
 };

@@ -12,10 +12,13 @@
 
 mod copy;
 mod entry;
+mod order;
 mod text;
 
+pub use order::{Make, Splice};
+
 use crate::json::{Event, Handler, Place, Tokenizer, Window, Writer};
-use crate::manager::{Make, Splice, Target};
+use crate::limits::Target;
 use crate::wire::Projector;
 use copy::{Copier, SOURCE};
 use core::borrow::Borrow;

@@ -1,9 +1,9 @@
 //! What is ours in a body: all that does not come from the source.
 
-use super::Text;
+use super::{Make, Splice, Text};
 use crate::json::{Place, Writer};
+use crate::kind::{Info, Kind};
 use crate::limits;
-use crate::manager::{Make, Splice};
 use crate::planted::{Bug, planted};
 use crate::wire::Uid;
 
@@ -15,7 +15,7 @@ impl Text {
             (Self::ReplicaSetHead, Make::ReplicaSet { name, owner, .. }) => {
                 w.object().key("apiVersion").string("apps/v1").key("kind").string("ReplicaSet");
                 w.key("metadata").object().key("name").string(name);
-                owner_reference(w, "Deployment", owner, splice.uid);
+                owner_reference(w, splice.kind, owner, splice.uid);
             }
             (Self::ReplicaSetSpec, Make::ReplicaSet { replicas, min_ready_seconds, .. }) => {
                 w.end_object().key("spec").object().key("replicas").int((*replicas).into());
@@ -27,7 +27,7 @@ impl Text {
                 // Kubernetes leaves the dash out where the prefix would be no name with it.
                 let dash = if owner.len() < limits::NAME { "-" } else { "" };
                 w.display(format_args!("{owner}{dash}"));
-                owner_reference(w, "ReplicaSet", owner, splice.uid);
+                owner_reference(w, splice.kind, owner, splice.uid);
             }
             (Self::PodSpec, _) => {
                 w.end_object();
@@ -64,11 +64,12 @@ impl Text {
     }
 }
 
-fn owner_reference(writer: &mut Writer<'_>, kind: &str, name: &str, uid: Uid) {
+fn owner_reference(writer: &mut Writer<'_>, kind: Kind, name: &str, uid: Uid) {
     if planted(Bug::OwnerAddedLater) {
         return;
     }
-    writer.key("ownerReferences").array().object().key("apiVersion").string("apps/v1");
+    let Info { name: kind, api_version, .. } = kind.info();
+    writer.key("ownerReferences").array().object().key("apiVersion").string(api_version);
     writer.key("kind").string(kind).key("name").string(name).key("uid");
     writer.display(format_args!("{uid}")).key("controller").bool(true);
     writer.key("blockOwnerDeletion").bool(true).end_object().end_array();

@@ -1,319 +1,200 @@
 //! Applying what a list or watch delivers.
 
-use crate::link::Slot;
+use crate::json::Digest;
+use crate::kind::Kind;
+use crate::link::{Link, Slot};
 use crate::text::{Interner, Name, Text};
-use crate::wire;
-use crate::wire::Meta;
+use crate::wire::{self, Meta, ResourceVersion};
 
-use super::cache::Kind;
+use super::Cache;
+use super::cached::Cached;
 use super::change::{Applied, Change, Event, Owner, RefusalReason};
 use super::groups::{GroupKey, Groups, List, Role};
-use super::table::{Identity, flag};
-use super::{Cache, Deployment, Entry, Pod, Record, ReplicaSet, Table};
+use super::index::{Identity, Index, flag};
+use super::table::Record;
 
 impl Cache<'_> {
-    /// A pod was listed, added or modified.
-    pub fn apply_pod(&mut self, pod: &wire::Pod) -> Applied {
-        if pod.meta.is_foreign() {
-            return match self.delete_pod(&pod.meta) {
-                Some(change) => Applied::Changed(change),
-                None => Applied::Foreign,
-            };
-        }
-        let old = self.pods.find(self.texts, &pod.meta.namespace, &pod.meta.name);
-        if is_older(self.pods, old, &pod.meta) {
-            return Applied::Older;
-        }
-        let old_owner = self.owner_before(old.and_then(|slot| self.pods.get(slot)));
-        let record = Pod::intern(self.texts, pod);
-        let stored = upsert(self.pods, self.groups, self.texts, Kind::Pod, &pod.meta, old, record);
-        match stored {
-            Ok(upserted) => {
-                let new_owner = self.owner_of_pod(upserted.slot);
-                Applied::Changed(upserted.into_change(old_owner, new_owner))
-            }
-            Err(reason) => Applied::Refused(self.refuse_pod(&pod.meta, old, old_owner, reason)),
-        }
-    }
-
-    /// A ReplicaSet was listed, added or modified.
-    pub fn apply_replica_set(&mut self, rs: &wire::ReplicaSet) -> Applied {
-        let old = self.replica_sets.find(self.texts, &rs.meta.namespace, &rs.meta.name);
-        if is_older(self.replica_sets, old, &rs.meta) {
-            return Applied::Older;
-        }
-        let old_owner = self.owner_before(old.and_then(|slot| self.replica_sets.get(slot)));
-        let record = ReplicaSet::intern(self.texts, rs);
-        let kind = Kind::ReplicaSet;
-        match upsert(self.replica_sets, self.groups, self.texts, kind, &rs.meta, old, record) {
-            Ok(upserted) => {
-                if upserted.event == Event::Added || upserted.uid_changed {
-                    self.inherit_blindness(Kind::Pod, upserted.slot);
+    /// An object was listed, added or modified.
+    pub fn apply<K: Cached>(&mut self, object: &K) -> Applied {
+        let (kind, meta) = (K::CACHED, object.meta());
+        let before = match self.compare(kind, meta) {
+            Ok(before) => before,
+            Err(applied) => return applied,
+        };
+        let placed = object.condense(self.texts).and_then(|record| {
+            let placed = self.place(kind, meta, before);
+            match placed {
+                Ok(change) => Ok(self.keep::<K>(record, change)),
+                Err(reason) => {
+                    record.release(self.texts);
+                    Err(reason)
                 }
-                let new_owner = self.owner_of_replica_set(upserted.slot);
-                Applied::Changed(upserted.into_change(old_owner, new_owner))
             }
+        });
+        match placed {
+            Ok(change) => Applied::Changed(self.settle(kind, change)),
             Err(reason) => {
-                Applied::Refused(self.refuse_replica_set(&rs.meta, old, old_owner, reason))
+                Applied::Refused(self.refuse(kind, meta, before.slot, before.owner, reason))
             }
         }
     }
 
-    /// A Deployment was listed, added or modified.
-    pub fn apply_deployment(&mut self, d: &wire::Deployment) -> Applied {
-        let old = self.deployments.find(self.texts, &d.meta.namespace, &d.meta.name);
-        if is_older(self.deployments, old, &d.meta) {
-            return Applied::Older;
+    /// Puts a record into its place, and tells what it makes different.
+    fn keep<K: Cached>(&mut self, record: K::Record, change: Change) -> Change {
+        let old = {
+            let records = &mut *K::table_mut(self).records;
+            let Some(place) = records.get_mut(change.slot.index()) else { return change };
+            core::mem::replace(place, record)
+        };
+        if change.event == Event::Added {
+            return change;
         }
-        let record = Deployment::intern(self.texts, d);
-        let kind = Kind::Deployment;
-        match upsert(self.deployments, self.groups, self.texts, kind, &d.meta, old, record) {
-            Ok(upserted) => {
-                if upserted.event == Event::Added || upserted.uid_changed {
-                    self.inherit_blindness(Kind::ReplicaSet, upserted.slot);
-                }
-                Applied::Changed(upserted.into_change(Owner::None, Owner::None))
-            }
-            Err(reason) => Applied::Refused(self.refuse_deployment(old, reason)),
+        let labels_changed = old.labels() != record.labels();
+        let became_ready = !old.is_ready() && record.is_ready();
+        old.release(self.texts);
+        Change { labels_changed, became_ready, ..change }
+    }
+
+    /// Whether this state of an object, or a later one, is cached.
+    pub fn has(&self, kind: Kind, meta: &Meta) -> bool {
+        let found = self.index(kind).find_same(self.texts, meta);
+        found.is_some_and(|(_, head)| !head.is_stale() && head.version() >= meta.resource_version)
+    }
+
+    /// The digest of an object's pod template, if that is cached; what else is kept of a template is
+    /// filled in. A generation has one template, if the server counts generations, and has not gone
+    /// back in time since.
+    pub fn recall_template<K: Cached>(&self, object: &mut K) -> Option<Digest> {
+        let meta = object.meta();
+        let (slot, head) = self.index(K::CACHED).find_same(self.texts, meta)?;
+        if meta.generation == 0 || head.version() == ResourceVersion::ANY {
+            return None;
         }
+        object.recall_template(K::table(self).records.get(slot.index())?, self.texts)
     }
 
-    /// Whether this state of a pod, or a later one, is cached.
-    pub fn has_pod(&self, meta: &Meta) -> bool {
-        has(self.pods, self.texts, meta)
+    /// An object was deleted. `None` if it was not cached, or if another one of the same name is. The
+    /// slot of an object that is a controller's key stays taken until [`free`](Self::free).
+    pub fn delete(&mut self, kind: Kind, meta: &Meta) -> Option<Change> {
+        let index = self.index(kind);
+        let Some(slot) = index.find(self.texts, &meta.namespace, &meta.name) else {
+            // An object that was refused before may be gone now: a list will tell.
+            let shortage = &mut self.split(kind).0.state.shortage;
+            shortage.room = shortage.refused > 0;
+            return None;
+        };
+        // One that has a successor of the same name already.
+        let is_predecessor = index
+            .get(slot)
+            .is_some_and(|head| head.uid() != meta.uid && meta.resource_version < head.version());
+        if is_predecessor { None } else { self.remove(kind, slot) }
     }
 
-    /// Whether this state of a ReplicaSet, or a later one, is cached.
-    pub fn has_replica_set(&self, meta: &Meta) -> bool {
-        has(self.replica_sets, self.texts, meta)
-    }
-
-    /// Whether this state of a Deployment, or a later one, is cached.
-    pub fn has_deployment(&self, meta: &Meta) -> bool {
-        has(self.deployments, self.texts, meta)
-    }
-
-    /// What is cached of a ReplicaSet, if that has the `spec` of this one.
-    pub fn replica_set_of_same_spec(&self, meta: &Meta) -> Option<&ReplicaSet> {
-        comparable(self.replica_sets, self.texts, meta)
-            .filter(|cached| cached.generation() == meta.generation)
-    }
-
-    /// What is cached of a Deployment, if that has the `spec` of this one.
-    pub fn deployment_of_same_spec(&self, meta: &Meta) -> Option<&Deployment> {
-        comparable(self.deployments, self.texts, meta)
-            .filter(|cached| cached.generation() == meta.generation)
-    }
-
-    /// A pod was deleted. `None` if it was not cached, or if another one of the same name is.
-    pub fn delete_pod(&mut self, meta: &Meta) -> Option<Change> {
-        match self.pods.find(self.texts, &meta.namespace, &meta.name) {
-            Some(slot) if is_predecessor(self.pods, slot, meta) => None,
-            Some(slot) => self.remove_pod(slot),
-            None => self.unknown_deleted(Kind::Pod),
-        }
-    }
-
-    /// A ReplicaSet was deleted. Its slot stays taken until
-    /// [`free_replica_set`](Self::free_replica_set).
-    pub fn delete_replica_set(&mut self, meta: &Meta) -> Option<Change> {
-        match self.replica_sets.find(self.texts, &meta.namespace, &meta.name) {
-            Some(slot) if is_predecessor(self.replica_sets, slot, meta) => None,
-            Some(slot) => self.remove_replica_set(slot),
-            None => self.unknown_deleted(Kind::ReplicaSet),
+    /// Frees the slot of a deleted object, once no queue knows it any more.
+    pub fn free(&mut self, kind: Kind, slot: Slot) {
+        if self.split(kind).0.free(slot) {
+            self.room_appeared();
         }
     }
 
-    /// A Deployment was deleted. Its slot stays taken until
-    /// [`free_deployment`](Self::free_deployment).
-    pub fn delete_deployment(&mut self, meta: &Meta) -> Option<Change> {
-        match self.deployments.find(self.texts, &meta.namespace, &meta.name) {
-            Some(slot) if is_predecessor(self.deployments, slot, meta) => None,
-            Some(slot) => self.remove_deployment(slot),
-            None => self.unknown_deleted(Kind::Deployment),
+    pub(super) fn remove(&mut self, kind: Kind, slot: Slot) -> Option<Change> {
+        let head = *self.head(kind, slot)?;
+        let deleting = self.record(kind, slot)?.is_deleting();
+        let owner = self.resolve(head.owned_group());
+        self.release_record(kind, slot);
+        let (index, groups, texts) = self.split(kind);
+        groups.unlink_entry(texts, index, List::Owned, slot);
+        groups.unlink_entry(texts, index, List::InNamespace, slot);
+        index.retire(texts, slot);
+        if !kind.info().is_key {
+            index.free(slot);
         }
-    }
-
-    /// Frees the slot of a deleted ReplicaSet, once no queue knows it any more.
-    pub fn free_replica_set(&mut self, slot: Slot) {
-        if self.replica_sets.free(slot) {
-            self.state.room_appeared();
-        }
-    }
-
-    /// Frees the slot of a deleted Deployment, once no queue knows it any more.
-    pub fn free_deployment(&mut self, slot: Slot) {
-        if self.deployments.free(slot) {
-            self.state.room_appeared();
-        }
-    }
-
-    pub(super) fn remove_pod(&mut self, slot: Slot) -> Option<Change> {
-        let entry = *self.pods.get(slot)?;
-        let owner = self.owner_before(Some(&entry));
-        remove(self.pods, self.groups, self.texts, slot);
-        self.pods.free(slot);
-        self.state.room_appeared();
-        Some(deletion(slot, &entry, owner))
-    }
-
-    pub(super) fn remove_replica_set(&mut self, slot: Slot) -> Option<Change> {
-        let entry = *self.replica_sets.get(slot)?;
-        let owner = self.owner_before(Some(&entry));
-        remove(self.replica_sets, self.groups, self.texts, slot);
-        self.state.room_appeared();
-        Some(deletion(slot, &entry, owner))
-    }
-
-    pub(super) fn remove_deployment(&mut self, slot: Slot) -> Option<Change> {
-        let entry = *self.deployments.get(slot)?;
-        remove(self.deployments, self.groups, self.texts, slot);
-        self.state.room_appeared();
-        Some(deletion(slot, &entry, Owner::None))
-    }
-
-    fn owner_before<R: Record>(&self, entry: Option<&Entry<R>>) -> Owner {
-        self.resolve(entry.and_then(|entry| entry.owned_group()))
-    }
-
-    /// An object that was refused before may be gone now: a list will tell.
-    fn unknown_deleted(&mut self, kind: Kind) -> Option<Change> {
-        let shortage = self.state.of_mut(kind);
-        shortage.room = shortage.refused > 0;
-        None
-    }
-}
-
-/// Whether the cache holds this state or a later one, of the very same object.
-fn has<R: Record>(table: &Table<[Entry<R>]>, texts: &Interner, meta: &Meta) -> bool {
-    let entry = table.find_same(texts, meta).and_then(|slot| table.get(slot));
-    entry.is_some_and(|entry| !entry.is_stale() && entry.version() >= meta.resource_version)
-}
-
-/// What the cache holds of the very same object, if generations can be compared: the server counts
-/// them, and has not gone back in time since.
-fn comparable<'t, R: Record>(
-    table: &'t Table<[Entry<R>]>,
-    texts: &Interner,
-    meta: &Meta,
-) -> Option<&'t R> {
-    if meta.generation == 0 {
-        return None;
-    }
-    let entry = table.find_same(texts, meta).and_then(|slot| table.get(slot));
-    entry.filter(|entry| entry.version() != wire::ResourceVersion::ANY).map(|entry| &entry.record)
-}
-
-/// Whether the cache holds a later state than this one. It then counts as listed.
-fn is_older<R: Record>(table: &mut Table<[Entry<R>]>, old: Option<Slot>, meta: &Meta) -> bool {
-    let Some(entry) = old.and_then(|slot| table.get_mut(slot)) else { return false };
-    let older = meta.resource_version < entry.version();
-    if older {
-        entry.flags |= flag::SEEN;
-    }
-    older
-}
-
-/// Whether a deletion is about an object that has a successor of the same name already.
-fn is_predecessor<R: Record>(table: &Table<[Entry<R>]>, slot: Slot, meta: &Meta) -> bool {
-    table
-        .get(slot)
-        .is_some_and(|entry| entry.uid() != meta.uid && meta.resource_version < entry.version())
-}
-
-/// What [`upsert`] found to be different.
-struct Upserted {
-    slot: Slot,
-    event: Event,
-    same_version: bool,
-    uid_changed: bool,
-    labels_changed: bool,
-    owner_changed: bool,
-    old_uid: wire::Uid,
-    deleting: bool,
-    became_ready: bool,
-    was_expected: bool,
-}
-
-impl Upserted {
-    fn into_change(self, old_owner: Owner, new_owner: Owner) -> Change {
-        let Self { slot, event, same_version, uid_changed, labels_changed, owner_changed, .. } =
-            self;
-        let Self { old_uid, deleting, became_ready, was_expected, .. } = self;
-        Change {
+        self.room_appeared();
+        Some(Change {
             slot,
-            event,
-            same_version,
-            uid_changed,
-            labels_changed,
-            owner_changed,
-            old_owner,
-            new_owner,
-            old_uid,
+            event: Event::Deleted,
+            same_version: false,
+            uid_changed: false,
+            labels_changed: false,
+            owner_changed: false,
+            old_owner: owner,
+            new_owner: owner,
+            old_uid: head.uid(),
             deleting,
-            became_ready,
-            was_expected,
+            became_ready: false,
+            was_expected: head.is_deletion_expected(),
+        })
+    }
+
+    /// What is cached of an object that comes, or what became of it if that is all.
+    fn compare(&mut self, kind: Kind, meta: &Meta) -> Result<Before, Applied> {
+        if kind.is_foreign(meta.controller.as_ref().map(|owner| owner.kind)) {
+            return Err(self.delete(kind, meta).map_or(Applied::Foreign, Applied::Changed));
         }
+        let slot = self.find(kind, &meta.namespace, &meta.name);
+        let owner = slot.map_or(Owner::None, |slot| self.owner_of(kind, slot));
+        if let Some(head) = slot.and_then(|slot| self.split(kind).0.get_mut(slot))
+            && meta.resource_version < head.version()
+        {
+            // It counts as listed.
+            head.flags |= flag::SEEN;
+            return Err(Applied::Older);
+        }
+        Ok(Before { slot, owner })
+    }
+
+    /// Gives an object its place. On failure the cache is as it was.
+    fn place(&mut self, kind: Kind, meta: &Meta, old: Before) -> Result<Change, RefusalReason> {
+        let (index, groups, texts) = self.split(kind);
+        let group = obtain_group(groups, texts, kind, meta)?;
+        let placed = match old.slot {
+            Some(slot) => Ok(update(index, groups, texts, meta, slot, group, old.owner)),
+            None => insert(index, groups, texts, meta, group).map(|slot| Change {
+                slot,
+                event: Event::Added,
+                same_version: false,
+                uid_changed: false,
+                labels_changed: false,
+                owner_changed: false,
+                old_owner: old.owner,
+                new_owner: Owner::None,
+                old_uid: meta.uid,
+                deleting: meta.deletion.is_some(),
+                became_ready: false,
+                was_expected: false,
+            }),
+        };
+        if placed.is_err() {
+            groups.free_unused(texts, group);
+        }
+        placed
+    }
+
+    /// What only the object in its place can tell.
+    fn settle(&mut self, kind: Kind, change: Change) -> Change {
+        if change.event == Event::Added || change.uid_changed {
+            self.inherit_blindness(kind, change.slot);
+        }
+        Change { new_owner: self.owner_of(kind, change.slot), ..change }
     }
 }
 
-fn deletion<R: Record>(slot: Slot, entry: &Entry<R>, owner: Owner) -> Change {
-    Change {
-        slot,
-        event: Event::Deleted,
-        same_version: false,
-        uid_changed: false,
-        labels_changed: false,
-        owner_changed: false,
-        old_owner: owner,
-        new_owner: owner,
-        old_uid: entry.uid(),
-        deleting: entry.record.is_deleting(),
-        became_ready: false,
-        was_expected: entry.is_deletion_expected(),
-    }
+/// What was cached of an object before.
+#[derive(Clone, Copy)]
+struct Before {
+    slot: Link,
+    owner: Owner,
 }
 
-/// Stores an object's state. On failure the cache is as it was, and holds nothing of `record`.
-fn upsert<R: Record>(
-    table: &mut Table<[Entry<R>]>,
+fn insert(
+    index: &mut Index<'_>,
     groups: &mut Groups,
     texts: &mut Interner,
-    kind: Kind,
-    meta: &Meta,
-    old: Option<Slot>,
-    record: Result<R, RefusalReason>,
-) -> Result<Upserted, RefusalReason> {
-    let record = record?;
-    let group = match obtain_group(groups, texts, kind, meta) {
-        Ok(group) => group,
-        Err(reason) => {
-            record.release(texts);
-            return Err(reason);
-        }
-    };
-    let stored = match old {
-        Some(slot) => update(table, groups, texts, meta, slot, group, record),
-        None => insert(table, groups, texts, kind, meta, group, record),
-    };
-    if stored.is_err() {
-        record.release(texts);
-        groups.free_unused(texts, group);
-    }
-    stored
-}
-
-fn insert<R: Record>(
-    table: &mut Table<[Entry<R>]>,
-    groups: &mut Groups,
-    texts: &mut Interner,
-    kind: Kind,
     meta: &Meta,
     group: Slot,
-    record: R,
-) -> Result<Upserted, RefusalReason> {
+) -> Result<Slot, RefusalReason> {
     let namespace = texts.intern(meta.namespace.as_bytes())?;
-    let name = if R::SPLIT_NAMES {
+    let name = if index.kind.info().has_generated_names {
         Name::split(texts, &meta.name)
     } else {
         Name::whole(texts, &meta.name)
@@ -326,103 +207,77 @@ fn insert<R: Record>(
         }
     };
     let id = Identity { namespace, name, uid: meta.uid, version: meta.resource_version };
-    match insert_named(table, groups, texts, kind, group, id, record) {
-        Ok(slot) => Ok(Upserted {
-            slot,
-            event: Event::Added,
-            same_version: false,
-            uid_changed: false,
-            labels_changed: false,
-            owner_changed: false,
-            old_uid: meta.uid,
-            deleting: record.is_deleting(),
-            became_ready: false,
-            was_expected: false,
-        }),
-        Err(reason) => {
-            name.release(texts);
-            texts.release(namespace);
-            Err(reason)
-        }
+    let inserted = insert_named(index, groups, texts, group, id);
+    if inserted.is_err() {
+        name.release(texts);
+        texts.release(namespace);
     }
+    inserted
 }
 
-fn insert_named<R: Record>(
-    table: &mut Table<[Entry<R>]>,
+fn insert_named(
+    index: &mut Index<'_>,
     groups: &mut Groups,
     texts: &mut Interner,
-    kind: Kind,
     group: Slot,
     id: Identity,
-    record: R,
 ) -> Result<Slot, RefusalReason> {
-    let in_namespace = match kind {
-        Kind::Pod => None,
-        Kind::ReplicaSet | Kind::Deployment => {
-            let key = namespace_key(kind, Role::InNamespace, id.namespace);
-            Some(groups.obtain(texts, &key)?)
-        }
+    let in_namespace = if index.lists_namespaces() {
+        let key = namespace_key(index.kind, Role::IN_NAMESPACE, id.namespace);
+        Some(groups.obtain(texts, &key)?)
+    } else {
+        None
     };
-    let Some(slot) = table.insert(texts, id, record) else {
+    let Some(slot) = index.insert(texts, id) else {
         if let Some(group) = in_namespace {
             groups.free_unused(texts, group);
         }
         return Err(RefusalReason::TableFull);
     };
-    groups.link(table, List::Owned, group, slot);
+    groups.link(index, List::Owned, group, slot);
     if let Some(group) = in_namespace {
-        groups.link(table, List::InNamespace, group, slot);
+        groups.link(index, List::InNamespace, group, slot);
     }
     Ok(slot)
 }
 
-fn update<R: Record>(
-    table: &mut Table<[Entry<R>]>,
+fn update(
+    index: &mut Index<'_>,
     groups: &mut Groups,
     texts: &mut Interner,
     meta: &Meta,
     slot: Slot,
     group: Slot,
-    record: R,
-) -> Result<Upserted, RefusalReason> {
-    let before = table.get(slot).copied().ok_or(RefusalReason::TableFull)?;
-    table.replace(slot, meta.uid, meta.resource_version, record);
-    before.record.release(texts);
+    old_owner: Owner,
+) -> Change {
+    let before = index.get(slot).copied().unwrap_or(super::index::Head::EMPTY);
+    index.renew(slot, meta.uid, meta.resource_version);
     let owner_changed = before.owned_group() != Some(group);
     if owner_changed {
-        groups.unlink_entry(texts, table, List::Owned, slot);
-        groups.link(table, List::Owned, group, slot);
+        groups.unlink_entry(texts, index, List::Owned, slot);
+        groups.link(index, List::Owned, group, slot);
     }
-    let deleting = record.is_deleting();
+    let deleting = meta.deletion.is_some();
     let was_expected = before.is_deletion_expected() && (deleting || owner_changed);
-    if let Some(entry) = table.get_mut(slot)
+    if let Some(head) = index.get_mut(slot)
         && was_expected
     {
-        entry.flags &= !flag::EXPECTED;
+        head.flags &= !flag::EXPECTED;
     }
-    Ok(Upserted {
+    Change {
         slot,
         event: Event::Updated,
         same_version: before.version() == meta.resource_version,
         uid_changed: before.uid() != meta.uid,
-        labels_changed: before.record.labels() != record.labels(),
+        labels_changed: false,
         owner_changed,
+        old_owner,
+        new_owner: Owner::None,
         old_uid: before.uid(),
         deleting,
-        became_ready: !before.record.is_ready() && record.is_ready(),
+        became_ready: false,
         was_expected,
-    })
-}
-
-fn remove<R: Record>(
-    table: &mut Table<[Entry<R>]>,
-    groups: &mut Groups,
-    texts: &mut Interner,
-    slot: Slot,
-) {
-    groups.unlink_entry(texts, table, List::Owned, slot);
-    groups.unlink_entry(texts, table, List::InNamespace, slot);
-    table.retire(texts, slot);
+    }
 }
 
 /// The group of the object's controller, or of the orphans of its namespace.
@@ -434,7 +289,7 @@ pub(super) fn obtain_group(
 ) -> Result<Slot, RefusalReason> {
     let namespace = texts.intern(meta.namespace.as_bytes())?;
     let key = match &meta.controller {
-        None => Ok(namespace_key(kind, Role::Orphans, namespace)),
+        None => Ok(namespace_key(kind, Role::ORPHANS, namespace)),
         Some(owner) => texts.intern(owner.name.as_bytes()).map(|name| GroupKey {
             members: kind,
             role: Role::owned_by(owner.kind),

@@ -1,44 +1,49 @@
 //! Honest when full: who cannot be decided on because objects of theirs did not fit.
 
+use crate::kind::Kind;
 use crate::link::{Link, Slot};
 use crate::text::Labels;
 use crate::wire::{Fault, Field, Meta, ObjectFault};
 
 use super::Cache;
 use super::apply::{namespace_key, obtain_group};
-use super::cache::Kind;
 use super::change::{Owner, Refusal, RefusalReason};
 use super::groups::{List, Role};
-use super::table::flag;
+use super::index::{Head, flag};
 
 impl Cache<'_> {
-    /// Whether objects of this kind that belong to `owner` are missing from the cache: pods of a
-    /// ReplicaSet, ReplicaSets of a Deployment.
+    /// Whether objects that belong to this one are missing from the cache, and of which kind: pods
+    /// of a ReplicaSet, ReplicaSets of a Deployment.
     ///
     /// A blind owner gets no creates and no deletes: a decision on half a view could destroy
     /// work. It sees again after a complete list in which all its objects fit.
-    pub fn is_blind(&self, members: Kind, owner: Slot) -> bool {
-        self.state.of(members).all_blind
-            || self
-                .owned_key(members, owner)
-                .and_then(|key| self.groups.find(self.texts, &key))
-                .and_then(|group| self.groups.get(group))
-                .is_some_and(|group| group.is_blind())
+    pub fn blind_to(&self, kind: Kind, owner: Slot) -> Option<Kind> {
+        let is_missing = |members: &Kind| {
+            let group = || self.groups.find(self.texts, &self.owned_key(*members, kind, owner)?);
+            self.is_everyone_blind(*members)
+                || group().and_then(|at| self.groups.get(at)).is_some_and(|group| group.is_blind())
+        };
+        kind.members().find(is_missing)
+    }
+
+    /// Whether objects that belong to this one are missing from the cache.
+    pub fn is_blind(&self, kind: Kind, owner: Slot) -> bool {
+        self.blind_to(kind, owner).is_some()
     }
 
     /// Refusals of objects of a kind since its last complete list.
     pub fn refused(&self, kind: Kind) -> u32 {
-        self.state.of(kind).refused
+        self.index(kind).state.shortage.refused
     }
 
     /// Whether nobody knows whose objects are missing, so that every owner is blind.
     pub fn is_everyone_blind(&self, members: Kind) -> bool {
-        self.state.of(members).all_blind
+        self.index(members).state.shortage.all_blind
     }
 
     /// Whether a relist may pick up objects that were refused. Says so once per cause.
     pub fn take_relist_wish(&mut self, kind: Kind) -> bool {
-        core::mem::take(&mut self.state.of_mut(kind).room)
+        core::mem::take(&mut self.split(kind).0.state.shortage.room)
     }
 
     /// An object cannot be used because of one of its fields: as if it did not fit.
@@ -60,98 +65,55 @@ impl Cache<'_> {
             }
             _ => {}
         }
-        let reason = RefusalReason::Faulty;
-        match kind {
-            Kind::Pod => {
-                let old = self.pods.find(self.texts, &meta.namespace, &meta.name);
-                let owner = old.map_or(Owner::None, |slot| self.owner_of_pod(slot));
-                self.refuse_pod(meta, old, owner, reason)
-            }
-            Kind::ReplicaSet => {
-                let old = self.replica_sets.find(self.texts, &meta.namespace, &meta.name);
-                let owner = old.map_or(Owner::None, |slot| self.owner_of_replica_set(slot));
-                self.refuse_replica_set(meta, old, owner, reason)
-            }
-            Kind::Deployment => {
-                let old = self.deployments.find(self.texts, &meta.namespace, &meta.name);
-                self.refuse_deployment(old, reason)
-            }
-        }
+        let old = self.find(kind, &meta.namespace, &meta.name);
+        let owner = old.map_or(Owner::None, |slot| self.owner_of(kind, slot));
+        self.refuse(kind, meta, old, owner, RefusalReason::Faulty)
     }
 
-    pub(super) fn refuse_pod(
+    pub(super) fn refuse(
         &mut self,
+        kind: Kind,
         meta: &Meta,
         old: Link,
         old_owner: Owner,
         reason: RefusalReason,
     ) -> Refusal {
-        self.count_refusal(Kind::Pod);
-        if let Some(entry) = old.and_then(|slot| self.pods.get_mut(slot)) {
-            entry.flags |= flag::STALE | flag::SEEN;
+        let (index, ..) = self.split(kind);
+        let shortage = &mut index.state.shortage;
+        shortage.refused = shortage.refused.saturating_add(1);
+        shortage.refused_anew = shortage.refused_anew.saturating_add(1);
+        if let Some(head) = old.and_then(|slot| index.get_mut(slot)) {
+            head.flags |= flag::STALE | flag::SEEN;
         }
-        self.blind_owner_of(
-            Kind::Pod,
-            old.and_then(|slot| self.pods.get(slot).and_then(|pod| pod.owned_group())),
-        );
-        let owner = self.blind_named_owner(Kind::Pod, meta);
+        if kind.info().owners.is_empty() {
+            return Refusal { reason, owner: Owner::None };
+        }
+        self.blind_owner_of(old.and_then(|slot| self.head(kind, slot)?.owned_group()));
+        let owner = self.blind_named_owner(kind, meta);
         if meta.controller.is_none() {
             // An orphan is the business of those who would adopt it.
-            self.blind_owners(Kind::Pod, &meta.namespace, Some(&meta.labels));
+            self.blind_owners(kind, &meta.namespace, Some(&meta.labels));
         }
         Refusal { reason, owner: if owner == Owner::None { old_owner } else { owner } }
-    }
-
-    pub(super) fn refuse_replica_set(
-        &mut self,
-        meta: &Meta,
-        old: Link,
-        old_owner: Owner,
-        reason: RefusalReason,
-    ) -> Refusal {
-        self.count_refusal(Kind::ReplicaSet);
-        if let Some(entry) = old.and_then(|slot| self.replica_sets.get_mut(slot)) {
-            entry.flags |= flag::STALE | flag::SEEN;
-        }
-        self.blind_owner_of(
-            Kind::ReplicaSet,
-            old.and_then(|slot| self.replica_sets.get(slot).and_then(|rs| rs.owned_group())),
-        );
-        let owner = self.blind_named_owner(Kind::ReplicaSet, meta);
-        if meta.controller.is_none() {
-            self.blind_owners(Kind::ReplicaSet, &meta.namespace, Some(&meta.labels));
-        }
-        Refusal { reason, owner: if owner == Owner::None { old_owner } else { owner } }
-    }
-
-    pub(super) fn refuse_deployment(&mut self, old: Link, reason: RefusalReason) -> Refusal {
-        self.count_refusal(Kind::Deployment);
-        if let Some(entry) = old.and_then(|slot| self.deployments.get_mut(slot)) {
-            entry.flags |= flag::STALE | flag::SEEN;
-        }
-        Refusal { reason, owner: Owner::None }
     }
 
     /// An owner that comes while orphans of its namespace are missing might be about to adopt
     /// them.
-    pub(super) fn inherit_blindness(&mut self, members: Kind, owner: Slot) {
-        let orphans = self.owned_key(members, owner).and_then(|key| {
-            let key = namespace_key(members, Role::Orphans, key.namespace);
-            self.groups.get(self.groups.find(self.texts, &key)?)
-        });
-        if orphans.is_some_and(|group| group.is_blind()) {
-            self.blind(members, owner);
+    pub(super) fn inherit_blindness(&mut self, kind: Kind, owner: Slot) {
+        for members in kind.members() {
+            let namespace = self.head(kind, owner).map(Head::namespace);
+            let orphans = namespace.and_then(|namespace| {
+                let key = namespace_key(members, Role::ORPHANS, namespace);
+                self.groups.get(self.groups.find(self.texts, &key)?)
+            });
+            if orphans.is_some_and(|group| group.is_blind()) {
+                self.blind(members, kind, owner);
+            }
         }
     }
 
-    fn count_refusal(&mut self, kind: Kind) {
-        let shortage = self.state.of_mut(kind);
-        shortage.refused = shortage.refused.saturating_add(1);
-        shortage.refused_anew = shortage.refused_anew.saturating_add(1);
-    }
-
     fn blind_everyone(&mut self, members: Kind) {
-        let shortage = self.state.of_mut(members);
+        let shortage = &mut self.split(members).0.state.shortage;
         shortage.all_blind = true;
         shortage.all_blind_anew = true;
     }
@@ -161,7 +123,7 @@ impl Cache<'_> {
         self.blind_owners(members, namespace, None);
         let orphans = self.texts.intern(namespace.as_bytes()).map_err(Into::into);
         let group = orphans.and_then(|namespace| {
-            let key = namespace_key(members, Role::Orphans, namespace);
+            let key = namespace_key(members, Role::ORPHANS, namespace);
             let group = self.groups.obtain(self.texts, &key);
             self.texts.release(namespace);
             group
@@ -174,28 +136,16 @@ impl Cache<'_> {
 
     /// Blinds the owners in a namespace that may select these labels, or all of them.
     fn blind_owners(&mut self, members: Kind, namespace: &str, labels: Option<&Labels>) {
-        let owners = match members {
-            Kind::Pod => Kind::ReplicaSet,
-            Kind::ReplicaSet => Kind::Deployment,
-            Kind::Deployment => return,
-        };
-        let mut at = self.first_in_namespace(owners, namespace);
-        while let Some(owner) = at {
-            let found = match owners {
-                Kind::ReplicaSet => {
-                    let found = self.replica_sets.get(owner);
-                    found.map(|rs| (rs.record.selector, rs.after(List::InNamespace)))
+        for kind in members.info().owners {
+            let mut at = self.first_in_namespace(*kind, namespace);
+            while let Some(owner) = at {
+                at = self.index(*kind).after(owner, List::InNamespace);
+                let selector = self.record(*kind, owner).and_then(|record| record.selector());
+                let may_match =
+                    |labels| selector.is_some_and(|it| it.may_match(self.texts, labels));
+                if labels.is_none_or(may_match) {
+                    self.blind(members, *kind, owner);
                 }
-                Kind::Deployment => {
-                    let found = self.deployments.get(owner);
-                    found.map(|d| (d.record.selector, d.after(List::InNamespace)))
-                }
-                Kind::Pod => None,
-            };
-            let Some((selector, next)) = found else { return };
-            at = next;
-            if labels.is_none_or(|labels| selector.may_match(self.texts, labels)) {
-                self.blind(members, owner);
             }
         }
     }
@@ -215,18 +165,17 @@ impl Cache<'_> {
         }
     }
 
-    fn blind_owner_of(&mut self, members: Kind, group: Link) {
-        let role = group.and_then(|group| self.groups.get(group)).map(|group| group.key());
-        if let (Some(group), Some(key)) = (group, role)
-            && key.members == members
-            && key.role.is_owned()
+    fn blind_owner_of(&mut self, group: Link) {
+        let role = group.and_then(|group| self.groups.get(group)).map(|group| group.key().role);
+        if let (Some(group), Some(role)) = (group, role)
+            && role.is_owned()
         {
             self.groups.blind(group);
         }
     }
 
-    fn blind(&mut self, members: Kind, owner: Slot) {
-        let obtained = match self.owned_key(members, owner) {
+    fn blind(&mut self, members: Kind, kind: Kind, owner: Slot) {
+        let obtained = match self.owned_key(members, kind, owner) {
             Some(key) => self.groups.obtain(self.texts, &key),
             None => return,
         };

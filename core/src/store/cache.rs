@@ -1,149 +1,159 @@
 //! All tables together.
 
+use crate::kind::{Kind, kinds};
 use crate::link::{Link, Slot};
 use crate::text::{Interner, Name, Text};
 
+use super::cached::Cached;
 use super::change::Owner;
 use super::groups::{GroupKey, Groups, Role};
-use super::{Deployment, Entry, Pod, Record, ReplicaSet, Table};
+use super::index::{Head, Index};
+use super::{Record, Table};
 
-/// The kinds that are cached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Kind {
-    /// `v1` Pod
-    Pod,
-    /// `apps/v1` ReplicaSet
-    ReplicaSet,
-    /// `apps/v1` Deployment
-    Deployment,
-}
-
-/// The cached cluster: tables that live elsewhere, see [`resources!`](crate::resources!).
-#[derive(Debug)]
-pub struct Cache<'a> {
-    /// Names, label sets and selectors.
-    pub texts: &'a mut Interner,
-    /// Owners and namespaces.
-    pub groups: &'a mut Groups,
-    /// All pods that are ours or nobody's.
-    pub pods: &'a mut Table<[Entry<Pod>]>,
-    /// All ReplicaSets.
-    pub replica_sets: &'a mut Table<[Entry<ReplicaSet>]>,
-    /// All Deployments.
-    pub deployments: &'a mut Table<[Entry<Deployment>]>,
-    /// What did not fit.
-    pub state: &'a mut CacheState,
-}
-
-/// What the cache remembers of objects it could not hold, per kind.
-#[derive(Debug, Default)]
-pub struct CacheState {
-    pub(super) pods: Shortage,
-    pub(super) replica_sets: Shortage,
-    pub(super) deployments: Shortage,
-}
-
-/// The shortage of room for one kind.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Shortage {
-    /// Refusals since the last complete list, and since the running one began.
-    pub(super) refused: u32,
-    pub(super) refused_anew: u32,
-    /// Nobody knows whose objects are missing: every owner is blind.
-    pub(super) all_blind: bool,
-    pub(super) all_blind_anew: bool,
-    /// Something was freed since a refusal.
-    pub(super) room: bool,
-}
-
-impl CacheState {
-    /// Nothing is missing.
-    pub const fn new() -> Self {
-        const NONE: Shortage = Shortage {
-            refused: 0,
-            refused_anew: 0,
-            all_blind: false,
-            all_blind_anew: false,
-            room: false,
-        };
-        Self { pods: NONE, replica_sets: NONE, deployments: NONE }
-    }
-
-    pub(super) const fn of(&self, kind: Kind) -> &Shortage {
-        match kind {
-            Kind::Pod => &self.pods,
-            Kind::ReplicaSet => &self.replica_sets,
-            Kind::Deployment => &self.deployments,
+macro_rules! define {
+    ($(
+        $(#[$meta:meta])*
+        $kind:ident $doc:literal $table:ident $capacity:ident ($record:ty, $object:ty) $info:tt
+    )*) => {
+        /// The cached cluster: tables that live elsewhere, see [`resources!`](crate::resources!).
+        #[derive(Debug)]
+        pub struct Cache<'a> {
+            /// Names, label sets and selectors.
+            pub texts: &'a mut Interner,
+            /// Owners and namespaces.
+            pub groups: &'a mut Groups,
+            $($(#[$meta])* #[doc = $doc] pub $table: Table<'a, $record>,)*
         }
-    }
 
-    pub(super) const fn of_mut(&mut self, kind: Kind) -> &mut Shortage {
-        match kind {
-            Kind::Pod => &mut self.pods,
-            Kind::ReplicaSet => &mut self.replica_sets,
-            Kind::Deployment => &mut self.deployments,
-        }
-    }
+        impl<'a> Cache<'a> {
+            pub(super) fn index(&self, kind: Kind) -> &Index<'a> {
+                match kind {
+                    $($(#[$meta])* Kind::$kind => &self.$table.index,)*
+                }
+            }
 
-    /// Something was freed: whatever was refused may fit now.
-    pub(super) fn room_appeared(&mut self) {
-        for shortage in [&mut self.pods, &mut self.replica_sets, &mut self.deployments] {
-            shortage.room = shortage.refused > 0;
+            /// The index of a kind, and what changes with it.
+            pub(super) fn split(
+                &mut self,
+                kind: Kind,
+            ) -> (&mut Index<'a>, &mut Groups, &mut Interner) {
+                let index = match kind {
+                    $($(#[$meta])* Kind::$kind => &mut self.$table.index,)*
+                };
+                (index, self.groups, self.texts)
+            }
+
+            /// What is kept of an object.
+            pub fn record(&self, kind: Kind, slot: Slot) -> Option<&dyn Record> {
+                match kind {
+                    $($(#[$meta])* Kind::$kind => Some(self.$table.get(slot)?.record),)*
+                }
+            }
+
+            /// Gives back what the record of an object holds of the interner.
+            pub(super) fn release_record(&mut self, kind: Kind, slot: Slot) {
+                let record: Option<&dyn Record> = match kind {
+                    $($(#[$meta])* Kind::$kind => {
+                        self.$table.get(slot).map(|entry| entry.record as _)
+                    })*
+                };
+                if let Some(record) = record {
+                    record.release(self.texts);
+                }
+            }
         }
-    }
+
+        $($(#[$meta])*
+        impl Cached for $object {
+            const CACHED: Kind = Kind::$kind;
+
+            fn table<'c, 'a>(cache: &'c Cache<'a>) -> &'c Table<'a, Self::Record> {
+                &cache.$table
+            }
+
+            fn table_mut<'c, 'a>(cache: &'c mut Cache<'a>) -> &'c mut Table<'a, Self::Record> {
+                &mut cache.$table
+            }
+        })*
+    };
 }
+kinds!(define);
 
 impl Cache<'_> {
-    /// The controller of a pod.
-    pub fn owner_of_pod(&self, pod: Slot) -> Owner {
-        self.resolve(self.pods.get(pod).and_then(|pod| pod.owned_group()))
+    /// What is kept of an object, whatever its kind.
+    pub fn head(&self, kind: Kind, slot: Slot) -> Option<&Head> {
+        self.index(kind).get(slot)
     }
 
-    /// The controller of a ReplicaSet.
-    pub fn owner_of_replica_set(&self, rs: Slot) -> Owner {
-        self.resolve(self.replica_sets.get(rs).and_then(|rs| rs.owned_group()))
+    /// The slot of the object with this namespace and name.
+    pub fn find(&self, kind: Kind, namespace: &str, name: &str) -> Option<Slot> {
+        self.index(kind).find(self.texts, namespace, name)
+    }
+
+    /// The slot of the object with this namespace and name, both interned.
+    pub(crate) fn find_name(&self, kind: Kind, namespace: Text, name: Name) -> Link {
+        self.index(kind).find_name(self.texts, namespace, name)
+    }
+
+    /// The objects of a kind, in order of slots.
+    pub fn slots(&self, kind: Kind) -> impl Iterator<Item = Slot> {
+        self.index(kind).slots()
+    }
+
+    /// Slots of a kind that are taken, also by objects that are gone but still someone's key.
+    pub fn taken(&self, kind: Kind) -> usize {
+        self.index(kind).taken()
+    }
+
+    /// Objects of a kind that there is room for.
+    pub fn capacity(&self, kind: Kind) -> usize {
+        self.index(kind).capacity()
+    }
+
+    /// The controller of an object.
+    pub fn owner_of(&self, kind: Kind, slot: Slot) -> Owner {
+        self.resolve(self.head(kind, slot).and_then(Head::owned_group))
     }
 
     /// Kubernetes' rule: the kind must be right, the owner is looked up by name, and its uid must
     /// be the reference's.
     pub(super) fn resolve(&self, group: Link) -> Owner {
-        let Some(group) = group.and_then(|group| self.groups.get(group)) else {
+        let Some(key) = group.and_then(|group| self.groups.get(group)).map(|group| group.key())
+        else {
             return Owner::None;
         };
-        let key = group.key();
-        let found = match (key.members, key.role) {
-            (_, Role::Orphans | Role::InNamespace) => return Owner::None,
-            (Kind::Pod, Role::OwnedByReplicaSet) => named(self.replica_sets, self.texts, &key),
-            (Kind::ReplicaSet, Role::OwnedByDeployment) => {
-                named(self.deployments, self.texts, &key)
-            }
-            _ => None,
-        };
-        found.map_or(Owner::Unresolved, Owner::Resolved)
+        if !key.role.is_owned() {
+            return Owner::None;
+        }
+        let owners = key.members.info().owners.iter();
+        let found = owners.copied().find(|kind| key.role == Role::owned_by((*kind).into()));
+        let found = found.and_then(|kind| Some((kind, self.named(kind, &key)?)));
+        found.map_or(Owner::Unresolved, |(kind, slot)| Owner::Resolved(kind, slot))
     }
 
-    /// The key of the group of objects that this one controls.
-    pub(super) fn owned_key(&self, members: Kind, owner: Slot) -> Option<GroupKey> {
-        let key = |role, namespace: Text, name: Option<Text>, uid| {
-            let name = name?;
-            Some(GroupKey { members, role, namespace, name, uid })
-        };
-        match members {
-            Kind::Pod => {
-                let rs = self.replica_sets.get(owner)?;
-                key(Role::OwnedByReplicaSet, rs.namespace(), rs.name().as_text(), rs.uid())
-            }
-            Kind::ReplicaSet => {
-                let d = self.deployments.get(owner)?;
-                key(Role::OwnedByDeployment, d.namespace(), d.name().as_text(), d.uid())
-            }
-            Kind::Deployment => None,
+    fn named(&self, kind: Kind, key: &GroupKey) -> Link {
+        let index = self.index(kind);
+        let slot = index.find_name(self.texts, key.namespace, Name::from_text(key.name))?;
+        (index.get(slot)?.uid() == key.uid).then_some(slot)
+    }
+
+    /// The key of the group of objects of a kind that this one controls.
+    pub(super) fn owned_key(&self, members: Kind, owner: Kind, slot: Slot) -> Option<GroupKey> {
+        let head = self.head(owner, slot)?;
+        Some(GroupKey {
+            members,
+            role: Role::owned_by(owner.into()),
+            namespace: head.namespace(),
+            name: head.name().as_text()?,
+            uid: head.uid(),
+        })
+    }
+
+    /// Something was freed: whatever was refused may fit now.
+    pub(super) fn room_appeared(&mut self) {
+        for kind in Kind::ALL {
+            let shortage = &mut self.split(*kind).0.state.shortage;
+            shortage.room = shortage.refused > 0;
         }
     }
-}
-
-fn named<R: Record>(table: &Table<[Entry<R>]>, texts: &Interner, key: &GroupKey) -> Link {
-    let slot = table.find_name(texts, key.namespace, Name::from_text(key.name))?;
-    (table.get(slot)?.uid() == key.uid).then_some(slot)
 }

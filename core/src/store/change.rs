@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::kind::Kind;
 use crate::link::Slot;
 use crate::text::{StoreSelectorError, TextFull, TooManyLabels};
 use crate::wire::Uid;
@@ -69,15 +70,15 @@ pub enum Owner {
     /// The object has a controller that is not cached here.
     Unresolved,
     /// The cached controller.
-    Resolved(Slot),
+    Resolved(Kind, Slot),
 }
 
 impl Owner {
-    /// The cached controller.
-    pub const fn slot(self) -> Option<Slot> {
+    /// The cached controller, if it is of this kind.
+    pub fn of(self, kind: Kind) -> Option<Slot> {
         match self {
-            Self::Resolved(slot) => Some(slot),
-            Self::None | Self::Unresolved => None,
+            Self::Resolved(of, slot) if of == kind => Some(slot),
+            _ => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::wire::Strategy;
 use super::annotations::Annotations;
 use super::change::RefusalReason;
 use super::packed::{Annotation, Condition, Generation, Packed128, Seconds, Share};
-use super::table::{Place, Record};
+use super::{Condense, Place, Record, Stored};
 
 /// A cached Deployment: what its controller decides on.
 #[derive(Clone, Copy, Debug)]
@@ -66,10 +66,7 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    pub(super) fn intern(
-        texts: &mut Interner,
-        d: &wire::Deployment,
-    ) -> Result<Self, RefusalReason> {
+    fn of(d: &wire::Deployment, texts: &mut Interner) -> Result<Self, RefusalReason> {
         let selector = StoredSelector::intern(texts, &d.selector)?;
         let annotations = match Annotations::intern(texts, &d.annotations) {
             Ok(annotations) => annotations,
@@ -125,7 +122,19 @@ impl Deployment {
     }
 }
 
-impl Record for Deployment {
+impl Condense for wire::Deployment {
+    type Record = Deployment;
+
+    fn condense(&self, texts: &mut Interner) -> Result<Deployment, RefusalReason> {
+        Deployment::of(self, texts)
+    }
+
+    fn recall_template(&mut self, record: &Deployment, _: &Interner) -> Option<Digest> {
+        (record.generation() == self.meta.generation).then(|| record.template())
+    }
+}
+
+impl Stored for Deployment {
     const EMPTY: Self = Self {
         template: Packed128::new(0),
         revision: Annotation::ABSENT,
@@ -155,9 +164,10 @@ impl Record for Deployment {
         paused: false,
         deleting: false,
     };
-    const SPLIT_NAMES: bool = false;
     type InNamespace = Place;
+}
 
+impl Record for Deployment {
     /// Nobody selects Deployments by label here, so that the cache does not keep their labels.
     fn labels(&self) -> LabelSet {
         LabelSet::EMPTY
@@ -165,6 +175,10 @@ impl Record for Deployment {
 
     fn is_deleting(&self) -> bool {
         self.deleting
+    }
+
+    fn selector(&self) -> Option<&StoredSelector> {
+        Some(&self.selector)
     }
 
     fn release(&self, texts: &mut Interner) {

@@ -5,13 +5,13 @@
 
 use core::hash::Hasher;
 
+use crate::kind::{Kind, OwnerKind};
 use crate::link::{Link, Slot, bucket};
 use crate::text::{Interner, Text};
-use crate::wire::{OwnerKind, Uid};
+use crate::wire::Uid;
 
-use super::cache::Kind;
 use super::change::RefusalReason;
-use super::table::{Entry, Place, Record, Table};
+use super::index::{Index, Place};
 
 /// One list of objects. [`Groups`] holds them.
 #[derive(Clone, Copy, Debug)]
@@ -30,35 +30,23 @@ pub struct Group {
     next: Link,
 }
 
-/// What the members of a group have in common. The first is all zero bits.
+/// What the members of a group have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    /// Their namespace.
-    InNamespace,
-    /// Their namespace, and that they have no controller.
-    Orphans,
-    /// Their controller, a Deployment.
-    OwnedByDeployment,
-    /// Their controller, a ReplicaSet.
-    OwnedByReplicaSet,
-    /// Their controller, a StatefulSet.
-    OwnedByStatefulSet,
-    /// Their controller, of another kind.
-    OwnedByOther,
-}
+pub(super) struct Role(u8);
 
 impl Role {
+    /// Their namespace.
+    pub(super) const IN_NAMESPACE: Self = Self(0);
+    /// Their namespace, and that they have no controller.
+    pub(super) const ORPHANS: Self = Self(1);
+
+    /// Their controller.
     pub(super) const fn owned_by(kind: OwnerKind) -> Self {
-        match kind {
-            OwnerKind::Deployment => Self::OwnedByDeployment,
-            OwnerKind::ReplicaSet => Self::OwnedByReplicaSet,
-            OwnerKind::StatefulSet => Self::OwnedByStatefulSet,
-            OwnerKind::Other => Self::OwnedByOther,
-        }
+        Self(Self::ORPHANS.0 + kind as u8)
     }
 
     pub(super) const fn is_owned(self) -> bool {
-        !matches!(self, Self::InNamespace | Self::Orphans)
+        self.0 > Self::ORPHANS.0
     }
 }
 
@@ -101,7 +89,7 @@ impl Group {
         namespace: Text::EMPTY,
         name: Text::EMPTY,
         members: Kind::Pod,
-        role: Role::InNamespace,
+        role: Role::IN_NAMESPACE,
         flags: 0,
         first: None,
         len: 0,
@@ -283,45 +271,39 @@ impl Groups {
         let hash = texts.hash(|hasher| {
             hasher.write(&key.uid.to_bytes());
             hasher.write_u16(key.namespace.bits());
-            hasher.write_u16(key.members as u16 | (key.role as u16) << 8);
+            hasher.write_u16(key.members as u16 | u16::from(key.role.0) << 8);
         });
         bucket(hash, self.groups.len())
     }
 
     /// Puts an entry at the head of a group's list.
-    pub(super) fn link<R: Record>(
-        &mut self,
-        table: &mut Table<[Entry<R>]>,
-        list: List,
-        group: Slot,
-        slot: Slot,
-    ) {
+    pub(super) fn link(&mut self, index: &mut Index<'_>, list: List, group: Slot, slot: Slot) {
         let Some(head) = self.groups.get_mut(group.index()) else { return };
         let after = head.first.replace(slot);
         head.len += 1;
-        if let Some(place) = table.place_mut(Some(slot), list) {
+        if let Some(place) = index.place_mut(Some(slot), list) {
             *place = Place { group: Some(group), before: None, after };
         }
-        if let Some(place) = table.place_mut(after, list) {
+        if let Some(place) = index.place_mut(after, list) {
             place.before = Some(slot);
         }
     }
 
     /// Takes an entry out of the list it is in, and frees the group if it was the last.
-    pub(super) fn unlink_entry<R: Record>(
+    pub(super) fn unlink_entry(
         &mut self,
         texts: &mut Interner,
-        table: &mut Table<[Entry<R>]>,
+        index: &mut Index<'_>,
         list: List,
         slot: Slot,
     ) {
-        let Some(place) = table.place_mut(Some(slot), list) else { return };
+        let Some(place) = index.place_mut(Some(slot), list) else { return };
         let Place { group, before, after } = core::mem::replace(place, Place::NONE);
         let Some(group) = group else { return };
-        if let Some(place) = table.place_mut(after, list) {
+        if let Some(place) = index.place_mut(after, list) {
             place.before = before;
         }
-        match table.place_mut(before, list) {
+        match index.place_mut(before, list) {
             Some(place) => place.after = after,
             None => {
                 if let Some(head) = self.groups.get_mut(group.index()) {

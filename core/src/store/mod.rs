@@ -11,9 +11,11 @@ mod annotations;
 mod apply;
 mod blind;
 mod cache;
+mod cached;
 mod change;
 mod deployment;
 mod groups;
+mod index;
 mod packed;
 mod pod;
 mod queries;
@@ -21,20 +23,23 @@ mod relist;
 mod replica_set;
 mod table;
 
+pub use crate::kind::Kind;
 pub use annotations::Annotations;
-pub use cache::{Cache, CacheState, Kind};
+pub use cache::Cache;
+pub use cached::{Cached, Condense};
 pub use change::{Applied, Change, Event, Owner, Refusal, RefusalReason};
 pub use deployment::Deployment;
 pub use groups::{Group, Groups};
+pub use index::{Head, Place};
 pub use packed::{Annotation, Condition, Seconds, Share};
 pub use pod::Pod;
 pub use relist::Sweep;
 pub use replica_set::ReplicaSet;
-pub use table::{Entry, InNamespace, Place, Record, Table};
+pub use table::{Entry, InNamespace, Record, Stored, Table, TableMemory};
 
 // The cost of an object in the tables, the same on every target; growing one is a decision. What
 // an object costs with its names and labels is measured by `examples/bytes_per_object.rs`.
-const _: () = assert!(size_of::<Entry<Pod>>() == 68);
-const _: () = assert!(size_of::<Entry<ReplicaSet>>() == 164);
-const _: () = assert!(size_of::<Entry<Deployment>>() == 260);
+const _: () = assert!(TableMemory::<Pod, 1>::PER_OBJECT == 68);
+const _: () = assert!(TableMemory::<ReplicaSet, 1>::PER_OBJECT == 162);
+const _: () = assert!(TableMemory::<Deployment, 1>::PER_OBJECT == 258);
 const _: () = assert!(size_of::<Group>() == 32);

@@ -6,7 +6,7 @@ use crate::wire::Phase;
 
 use super::change::RefusalReason;
 use super::packed::Seconds;
-use super::table::Record;
+use super::{Condense, Record, Stored};
 
 /// A cached pod: what the ReplicaSet controller counts, ranks and deletes by.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ const fn bits(phase: Phase, ready: bool, deleting: bool) -> u8 {
 }
 
 impl Pod {
-    pub(super) fn intern(texts: &mut Interner, pod: &wire::Pod) -> Result<Self, RefusalReason> {
+    fn of(pod: &wire::Pod, texts: &mut Interner) -> Result<Self, RefusalReason> {
         let labels = LabelSet::intern(texts, pod.meta.labels.as_slice()?)?;
         let node = match texts.intern(pod.node.as_bytes()) {
             Ok(node) => node,
@@ -88,7 +88,15 @@ impl Pod {
     }
 }
 
-impl Record for Pod {
+impl Condense for wire::Pod {
+    type Record = Pod;
+
+    fn condense(&self, texts: &mut Interner) -> Result<Pod, RefusalReason> {
+        Pod::of(self, texts)
+    }
+}
+
+impl Stored for Pod {
     const EMPTY: Self = Self {
         created: Seconds::NONE,
         ready_transition: Seconds::NONE,
@@ -99,10 +107,11 @@ impl Record for Pod {
         labels: LabelSet::EMPTY,
         bits: 0,
     };
-    const SPLIT_NAMES: bool = true;
     /// Nobody looks for all pods of a namespace.
     type InNamespace = ();
+}
 
+impl Record for Pod {
     fn labels(&self) -> LabelSet {
         self.labels
     }
@@ -113,6 +122,10 @@ impl Record for Pod {
 
     fn is_ready(&self) -> bool {
         self.is_ready()
+    }
+
+    fn is_active(&self) -> bool {
+        self.is_active()
     }
 
     fn release(&self, texts: &mut Interner) {

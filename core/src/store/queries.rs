@@ -2,126 +2,101 @@
 
 use core::borrow::Borrow;
 
+use crate::kind::Kind;
 use crate::link::{Link, Slot};
 use crate::text::{LabelSet, Text};
 
 use super::apply::namespace_key;
-use super::cache::Kind;
 use super::groups::{GroupKey, List, Role};
-use super::table::flag;
-use super::{Cache, Deployment, Entry, Pod, Record, ReplicaSet, Table};
+use super::index::{Head, flag};
+use super::{Cache, Entry, Pod, ReplicaSet};
 
 impl Cache<'_> {
-    /// The pods that a ReplicaSet controls.
-    pub fn pods_of(&self, rs: Slot) -> impl Iterator<Item = (Slot, &Entry<Pod>)> {
-        self.members(self.pods, List::Owned, self.owned_key(Kind::Pod, rs))
+    /// The objects of a kind that another one controls.
+    pub fn members_of(&self, members: Kind, owner: Kind, slot: Slot) -> impl Iterator<Item = Slot> {
+        self.members(members, List::Owned, self.owned_key(members, owner, slot))
     }
 
-    /// The pods of a namespace that nobody controls.
-    pub fn orphan_pods(&self, namespace: Text) -> impl Iterator<Item = (Slot, &Entry<Pod>)> {
-        let key = namespace_key(Kind::Pod, Role::Orphans, namespace);
-        self.members(self.pods, List::Owned, Some(key))
+    /// The objects of a namespace that nobody controls.
+    pub fn orphans_in(&self, kind: Kind, namespace: Text) -> impl Iterator<Item = Slot> {
+        self.members(kind, List::Owned, Some(namespace_key(kind, Role::ORPHANS, namespace)))
+    }
+
+    /// All objects of a namespace; none of a kind that nobody asks that of.
+    pub fn all_in(&self, kind: Kind, namespace: Text) -> impl Iterator<Item = Slot> {
+        let key = namespace_key(kind, Role::IN_NAMESPACE, namespace);
+        self.members(kind, List::InNamespace, Some(key))
+    }
+
+    /// The objects with the same controller as this one, itself included; nothing for an orphan.
+    pub fn siblings_of(&self, kind: Kind, slot: Slot) -> impl Iterator<Item = Slot> {
+        let group = self.head(kind, slot).and_then(Head::owned_group);
+        let key = group.and_then(|group| self.groups.get(group)).map(|group| group.key());
+        self.members(kind, List::Owned, key.filter(|key| key.role.is_owned()))
+    }
+
+    /// The objects of a namespace whose non-empty selector matches an orphan's labels.
+    pub fn selecting(
+        &self,
+        kind: Kind,
+        namespace: Text,
+        labels: LabelSet,
+    ) -> impl Iterator<Item = Slot> {
+        self.all_in(kind, namespace).filter(move |slot| {
+            let selector = self.record(kind, *slot).and_then(|record| record.selector());
+            selector.is_some_and(|selector| selector.matches_orphan(self.texts, labels))
+        })
+    }
+
+    /// The pods that an object controls.
+    pub fn pods_of(&self, owner: Kind, slot: Slot) -> impl Iterator<Item = (Slot, Entry<'_, Pod>)> {
+        let pods = self.members_of(Kind::Pod, owner, slot);
+        pods.filter_map(|pod| Some((pod, self.pods.get(pod)?)))
     }
 
     /// The ReplicaSets that a Deployment controls.
-    pub fn replica_sets_of(&self, d: Slot) -> impl Iterator<Item = (Slot, &Entry<ReplicaSet>)> {
-        self.members(self.replica_sets, List::Owned, self.owned_key(Kind::ReplicaSet, d))
+    pub fn replica_sets_of(&self, d: Slot) -> impl Iterator<Item = (Slot, Entry<'_, ReplicaSet>)> {
+        let sets = self.members_of(Kind::ReplicaSet, Kind::Deployment, d);
+        sets.filter_map(|set| Some((set, self.replica_sets.get(set)?)))
     }
 
-    /// The ReplicaSets of a namespace that nobody controls.
-    pub fn orphan_replica_sets(
-        &self,
-        namespace: Text,
-    ) -> impl Iterator<Item = (Slot, &Entry<ReplicaSet>)> {
-        let key = namespace_key(Kind::ReplicaSet, Role::Orphans, namespace);
-        self.members(self.replica_sets, List::Owned, Some(key))
-    }
-
-    /// The ReplicaSets with the same controller as this one, itself included; nothing for an
-    /// orphan.
-    pub fn siblings_of(&self, rs: Slot) -> impl Iterator<Item = (Slot, &Entry<ReplicaSet>)> {
-        let group = self.replica_sets.get(rs).and_then(|rs| rs.owned_group());
-        let key = group.and_then(|group| self.groups.get(group)).map(|group| group.key());
-        let key = key.filter(|key| key.role.is_owned());
-        self.members(self.replica_sets, List::Owned, key)
-    }
-
-    /// All ReplicaSets of a namespace.
-    pub fn replica_sets_in(
-        &self,
-        namespace: Text,
-    ) -> impl Iterator<Item = (Slot, &Entry<ReplicaSet>)> {
-        let key = namespace_key(Kind::ReplicaSet, Role::InNamespace, namespace);
-        self.members(self.replica_sets, List::InNamespace, Some(key))
-    }
-
-    /// All Deployments of a namespace.
-    pub fn deployments_in(
-        &self,
-        namespace: Text,
-    ) -> impl Iterator<Item = (Slot, &Entry<Deployment>)> {
-        let key = namespace_key(Kind::Deployment, Role::InNamespace, namespace);
-        self.members(self.deployments, List::InNamespace, Some(key))
-    }
-
-    /// The ReplicaSets of a namespace whose non-empty selector matches an orphan's labels.
-    pub fn replica_sets_selecting(
-        &self,
-        namespace: Text,
-        labels: LabelSet,
-    ) -> impl Iterator<Item = Slot> {
-        self.replica_sets_in(namespace)
-            .filter(move |(_, rs)| rs.record.selector.matches_orphan(self.texts, labels))
-            .map(|(slot, _)| slot)
-    }
-
-    /// The Deployments of a namespace whose non-empty selector matches an orphan's labels.
-    pub fn deployments_selecting(
-        &self,
-        namespace: Text,
-        labels: LabelSet,
-    ) -> impl Iterator<Item = Slot> {
-        self.deployments_in(namespace)
-            .filter(move |(_, d)| d.record.selector.matches_orphan(self.texts, labels))
-            .map(|(slot, _)| slot)
-    }
-
-    /// A ReplicaSet is about to delete these pods of its own: from now on it awaits exactly
+    /// An object is about to delete these pods of its own: from now on it awaits exactly
     /// their deletion. Returns how many it awaits.
     pub fn expect_deletions(
         &mut self,
-        rs: Slot,
+        owner: Kind,
+        slot: Slot,
         pods: impl IntoIterator<Item = impl Borrow<Slot>>,
     ) -> u16 {
-        self.forget_expected_deletions(rs);
+        self.forget_expected_deletions(owner, slot);
         let mut count = 0;
         for pod in pods {
             let pod = *pod.borrow();
-            if self.owner_of_pod(pod).slot() == Some(rs)
-                && let Some(entry) = self.pods.get_mut(pod)
-                && entry.flags & flag::EXPECTED == 0
+            if self.owner_of(Kind::Pod, pod).of(owner) == Some(slot)
+                && let Some(head) = self.pods.index.get_mut(pod)
+                && head.flags & flag::EXPECTED == 0
             {
-                entry.flags |= flag::EXPECTED;
+                head.flags |= flag::EXPECTED;
                 count += 1;
             }
         }
         count
     }
 
-    /// A ReplicaSet no longer awaits the deletion of any pod.
-    pub fn forget_expected_deletions(&mut self, rs: Slot) {
-        let group = self.owned_key(Kind::Pod, rs);
-        let group = group.and_then(|key| self.groups.find(self.texts, &key));
-        let mut at = group.and_then(|group| self.groups.get(group)).and_then(|group| group.first());
-        while let Some(entry) = at.and_then(|slot| self.pods.get_mut(slot)) {
-            entry.flags &= !(flag::EXPECTED | flag::VICTIM);
-            at = entry.after(List::Owned);
+    /// An object no longer awaits the deletion of any pod.
+    pub fn forget_expected_deletions(&mut self, owner: Kind, slot: Slot) {
+        let mut at = self.first_member(self.owned_key(Kind::Pod, owner, slot));
+        while let Some(pod) = at {
+            at = self.pods.index.after(pod, List::Owned);
+            if let Some(head) = self.pods.index.get_mut(pod) {
+                head.flags &= !(flag::EXPECTED | flag::VICTIM);
+            }
         }
     }
 
     /// The deletion of a pod will not come, because the request failed. Whether it was awaited.
     pub fn take_expected_deletion(&mut self, pod: Slot) -> bool {
-        let Some(entry) = self.pods.get_mut(pod) else { return false };
+        let Some(entry) = self.pods.index.get_mut(pod) else { return false };
         let expected = entry.flags & flag::EXPECTED != 0;
         entry.flags &= !flag::EXPECTED;
         expected
@@ -130,16 +105,17 @@ impl Cache<'_> {
     /// Marks pods that [`next_victim`](Self::next_victim) is to return.
     pub fn mark_victims(&mut self, pods: impl IntoIterator<Item = impl Borrow<Slot>>) {
         for pod in pods {
-            if let Some(entry) = self.pods.get_mut(*pod.borrow()) {
+            if let Some(entry) = self.pods.index.get_mut(*pod.borrow()) {
                 entry.flags |= flag::VICTIM;
             }
         }
     }
 
-    /// A pod of a ReplicaSet that is marked.
-    pub fn next_victim(&self, rs: Slot) -> Option<Slot> {
-        let marked = |pod: &Entry<Pod>| pod.flags & flag::VICTIM != 0;
-        self.pods_of(rs).find(|(_, pod)| marked(pod)).map(|(slot, _)| slot)
+    /// A pod of an object that is marked.
+    pub fn next_victim(&self, owner: Kind, slot: Slot) -> Option<Slot> {
+        let is_marked =
+            |pod: &Slot| self.pods.index.get(*pod).is_some_and(|pod| pod.flags & flag::VICTIM != 0);
+        self.members_of(Kind::Pod, owner, slot).find(is_marked)
     }
 
     /// Whether the deletion of a pod has been asked for.
@@ -150,47 +126,31 @@ impl Cache<'_> {
 
     /// Takes the mark of a pod away.
     pub fn unmark_victim(&mut self, pod: Slot) {
-        if let Some(entry) = self.pods.get_mut(pod) {
+        if let Some(entry) = self.pods.index.get_mut(pod) {
             entry.flags &= !flag::VICTIM;
         }
     }
 
-    /// Remembers whether a ReplicaSet's blindness was told of; returns what was remembered.
-    pub fn tell_blind_replica_set(&mut self, rs: Slot, told: bool) -> bool {
-        tell(self.replica_sets.get_mut(rs), told)
-    }
-
-    /// Remembers whether a Deployment's blindness was told of; returns what was remembered.
-    pub fn tell_blind_deployment(&mut self, d: Slot, told: bool) -> bool {
-        tell(self.deployments.get_mut(d), told)
+    /// Remembers whether an object's blindness was told of; returns what was remembered.
+    pub fn tell_blind(&mut self, kind: Kind, slot: Slot, told: bool) -> bool {
+        let Some(head) = self.split(kind).0.get_mut(slot) else { return false };
+        let before = head.flags & flag::TOLD != 0;
+        head.flags = if told { head.flags | flag::TOLD } else { head.flags & !flag::TOLD };
+        before
     }
 
     pub(super) fn first_in_namespace(&self, kind: Kind, namespace: &str) -> Link {
         let namespace = self.texts.find(namespace.as_bytes())?;
-        let key = namespace_key(kind, Role::InNamespace, namespace);
-        self.groups.get(self.groups.find(self.texts, &key)?)?.first()
+        self.first_member(Some(namespace_key(kind, Role::IN_NAMESPACE, namespace)))
     }
 
-    fn members<'s, R: Record>(
-        &'s self,
-        table: &'s Table<[Entry<R>]>,
-        list: List,
-        key: Option<GroupKey>,
-    ) -> impl Iterator<Item = (Slot, &'s Entry<R>)> {
-        let group = key.and_then(|key| self.groups.find(self.texts, &key));
-        let mut at = group.and_then(|group| self.groups.get(group)).and_then(|group| group.first());
-        core::iter::from_fn(move || {
-            let slot = at?;
-            let entry = table.get(slot)?;
-            at = entry.after(list);
-            Some((slot, entry))
-        })
+    fn members(&self, kind: Kind, list: List, key: Option<GroupKey>) -> impl Iterator<Item = Slot> {
+        let index = self.index(kind);
+        core::iter::successors(self.first_member(key), move |slot| index.after(*slot, list))
     }
-}
 
-fn tell<R: Record>(entry: Option<&mut Entry<R>>, told: bool) -> bool {
-    let Some(entry) = entry else { return false };
-    let before = entry.flags & flag::TOLD != 0;
-    entry.flags = if told { entry.flags | flag::TOLD } else { entry.flags & !flag::TOLD };
-    before
+    fn first_member(&self, key: Option<GroupKey>) -> Link {
+        let group = self.groups.find(self.texts, &key?)?;
+        self.groups.get(group)?.first()
+    }
 }

@@ -3,14 +3,14 @@
 //! Items are applied as they stream in, which marks them. Only when the list is complete, what is
 //! not marked is removed: a list that breaks off leaves every cached object in place.
 
-use super::cache::Kind;
-use super::change::{Applied, Change, Owner};
-use super::table::flag;
-use super::{Cache, Entry, Record, Table};
-use crate::link::Slot;
+use crate::kind::Kind;
+use crate::link::Link;
 use crate::planted::{Bug, planted};
-use crate::text::Interner;
-use crate::wire::{Meta, ResourceVersion};
+use crate::wire::ResourceVersion;
+
+use super::change::{Applied, Change, Owner};
+use super::index::{Head, flag};
+use super::{Cache, Cached};
 
 /// Where a sweep has come to.
 #[derive(Clone, Copy, Debug)]
@@ -21,20 +21,17 @@ pub struct Sweep {
     next: usize,
     next_group: usize,
     /// Everyone was blind and sees again; the owners from here on have not been told.
-    next_owner: Option<usize>,
+    next_owner: Option<(Kind, usize)>,
     finished: bool,
 }
 
 impl Cache<'_> {
     /// A list of this kind begins, from its first page.
     pub fn begin_relist(&mut self, kind: Kind) {
-        match kind {
-            Kind::Pod => unmark(self.pods),
-            Kind::ReplicaSet => unmark(self.replica_sets),
-            Kind::Deployment => unmark(self.deployments),
-        }
-        self.groups.begin_relist(kind);
-        let shortage = self.state.of_mut(kind);
+        let (index, groups, _) = self.split(kind);
+        index.heads_mut().for_each(|head| head.flags &= !flag::SEEN);
+        groups.begin_relist(kind);
+        let shortage = &mut index.state.shortage;
         shortage.refused_anew = 0;
         shortage.all_blind_anew = false;
         shortage.room = false;
@@ -42,26 +39,17 @@ impl Cache<'_> {
 
     /// Applies the object of an answer to an own write, which is not on a list that is being read:
     /// it may have gone again before the list was made.
-    pub fn apply_answer(
-        &mut self,
-        kind: Kind,
-        meta: &Meta,
-        apply: impl FnOnce(&mut Self) -> Applied,
-    ) -> Applied {
-        let was_listed = match kind {
-            Kind::Pod => is_listed(self.pods, self.texts, meta),
-            Kind::ReplicaSet => is_listed(self.replica_sets, self.texts, meta),
-            Kind::Deployment => is_listed(self.deployments, self.texts, meta),
-        };
-        let applied = apply(self);
+    pub fn apply_answer<K: Cached>(&mut self, object: &K) -> Applied {
+        let (kind, meta) = (K::CACHED, object.meta());
+        let old = self.find(kind, &meta.namespace, &meta.name);
+        let is_listed = |head: &Head| head.flags & flag::SEEN != 0;
+        let was_listed = old.and_then(|slot| self.head(kind, slot)).is_some_and(is_listed);
+        let applied = self.apply(object);
         if let Applied::Changed(change) = applied
             && !was_listed
+            && let Some(head) = self.split(kind).0.get_mut(change.slot)
         {
-            match kind {
-                Kind::Pod => unlist(self.pods, change.slot),
-                Kind::ReplicaSet => unlist(self.replica_sets, change.slot),
-                Kind::Deployment => unlist(self.deployments, change.slot),
-            }
+            head.flags &= !flag::SEEN;
         }
         applied
     }
@@ -69,11 +57,7 @@ impl Cache<'_> {
     /// The server has gone back in time: every cached object of this kind is older than whatever
     /// comes.
     pub fn rewind(&mut self, kind: Kind) {
-        match kind {
-            Kind::Pod => forget_versions(self.pods),
-            Kind::ReplicaSet => forget_versions(self.replica_sets),
-            Kind::Deployment => forget_versions(self.deployments),
-        }
+        self.split(kind).0.forget_versions();
     }
 
     /// The list is complete: [`sweep_next`](Self::sweep_next) removes what was not in it.
@@ -90,27 +74,32 @@ impl Cache<'_> {
     /// Removes the next object that was not in the list: a synthetic delete, which carries the
     /// last known state.
     pub fn sweep_next(&mut self, sweep: &mut Sweep) -> Option<Change> {
-        let found = match sweep.kind {
-            _ if planted(Bug::GhostsStay) => None,
-            Kind::Pod => unmarked(self.pods, sweep),
-            Kind::ReplicaSet => unmarked(self.replica_sets, sweep),
-            Kind::Deployment => unmarked(self.deployments, sweep),
-        };
-        match (found, sweep.kind) {
-            (Some(slot), Kind::Pod) => self.remove_pod(slot),
-            (Some(slot), Kind::ReplicaSet) => self.remove_replica_set(slot),
-            (Some(slot), Kind::Deployment) => self.remove_deployment(slot),
-            (None, kind) => {
-                if !core::mem::replace(&mut sweep.finished, true) {
-                    let shortage = self.state.of_mut(kind);
-                    if shortage.all_blind && !shortage.all_blind_anew {
-                        sweep.next_owner = Some(0);
-                    }
-                    shortage.refused = shortage.refused_anew;
-                    shortage.all_blind = shortage.all_blind_anew;
-                    shortage.room &= shortage.refused > 0;
-                }
-                None
+        if let Some(slot) = self.next_unlisted(sweep) {
+            return self.remove(sweep.kind, slot);
+        }
+        if !core::mem::replace(&mut sweep.finished, true) {
+            let shortage = &mut self.split(sweep.kind).0.state.shortage;
+            if shortage.all_blind && !shortage.all_blind_anew {
+                sweep.next_owner = sweep.kind.info().owners.first().map(|owner| (*owner, 0));
+            }
+            shortage.refused = shortage.refused_anew;
+            shortage.all_blind = shortage.all_blind_anew;
+            shortage.room &= shortage.refused > 0;
+        }
+        None
+    }
+
+    fn next_unlisted(&self, sweep: &mut Sweep) -> Link {
+        if planted(Bug::GhostsStay) {
+            return None;
+        }
+        let index = self.index(sweep.kind);
+        loop {
+            let slot = index.first_from(sweep.next)?;
+            sweep.next = slot.index() + 1;
+            let head = index.get(slot)?;
+            if head.flags & flag::SEEN == 0 && head.version() <= sweep.version {
+                return Some(slot);
             }
         }
     }
@@ -125,56 +114,20 @@ impl Cache<'_> {
         };
         let owner = self.resolve(Some(group));
         self.groups.free_unused(self.texts, group);
-        self.state.room_appeared();
+        self.room_appeared();
         Some(owner)
     }
 
     /// The next of all owners, if all of them see again.
     fn next_owner(&self, sweep: &mut Sweep) -> Option<Owner> {
-        let from = sweep.next_owner?;
-        let owner = match sweep.kind {
-            Kind::Pod => first_from(self.replica_sets, from),
-            Kind::ReplicaSet => first_from(self.deployments, from),
-            Kind::Deployment => None,
-        };
-        sweep.next_owner = owner.map(|owner| owner.index() + 1);
-        owner.map(Owner::Resolved)
-    }
-}
-
-/// The first slot from `from` on that is in use.
-fn first_from<R: Record>(table: &Table<[Entry<R>]>, from: usize) -> Option<Slot> {
-    let mut slots = (from..table.capacity()).filter_map(Slot::from_index);
-    slots.find(|slot| table.get(*slot).is_some())
-}
-
-fn is_listed<R: Record>(table: &Table<[Entry<R>]>, texts: &Interner, meta: &Meta) -> bool {
-    let slot = table.find(texts, &meta.namespace, &meta.name);
-    slot.and_then(|slot| table.get(slot)).is_some_and(|entry| entry.flags & flag::SEEN != 0)
-}
-
-fn unlist<R: Record>(table: &mut Table<[Entry<R>]>, slot: Slot) {
-    if let Some(entry) = table.get_mut(slot) {
-        entry.flags &= !flag::SEEN;
-    }
-}
-
-fn unmark<R: Record>(table: &mut Table<[Entry<R>]>) {
-    table.iter_mut().for_each(|entry| entry.flags &= !flag::SEEN);
-}
-
-fn forget_versions<R: Record>(table: &mut Table<[Entry<R>]>) {
-    table.iter_mut().for_each(Entry::forget_version);
-}
-
-fn unmarked<R: Record>(table: &Table<[Entry<R>]>, sweep: &mut Sweep) -> Option<Slot> {
-    let gone = |entry: &Entry<R>| entry.flags & flag::SEEN == 0 && entry.version() <= sweep.version;
-    while sweep.next < table.capacity() {
-        let slot = Slot::from_index(sweep.next)?;
-        sweep.next += 1;
-        if table.get(slot).is_some_and(gone) {
-            return Some(slot);
+        loop {
+            let (kind, from) = sweep.next_owner?;
+            if let Some(slot) = self.index(kind).first_from(from) {
+                sweep.next_owner = Some((kind, slot.index() + 1));
+                return Some(Owner::Resolved(kind, slot));
+            }
+            let mut rest = sweep.kind.info().owners.iter().skip_while(|owner| **owner != kind);
+            sweep.next_owner = rest.nth(1).map(|owner| (*owner, 0));
         }
     }
-    None
 }

@@ -10,7 +10,7 @@ use super::change::RefusalReason;
 use super::packed::{
     Annotation, AnnotationState, Condition, Generation, Packed64, Packed128, Seconds, Status,
 };
-use super::table::{Place, Record};
+use super::{Condense, Place, Record, Stored};
 
 /// A cached ReplicaSet: what its own controller and the Deployment controller decide on.
 ///
@@ -69,10 +69,7 @@ mod flag {
 }
 
 impl ReplicaSet {
-    pub(super) fn intern(
-        texts: &mut Interner,
-        rs: &wire::ReplicaSet,
-    ) -> Result<Self, RefusalReason> {
+    fn of(rs: &wire::ReplicaSet, texts: &mut Interner) -> Result<Self, RefusalReason> {
         let status = &rs.status;
         let revision = Annotation::new(rs.revision);
         let failure = Condition::new(status.replica_failure.as_ref());
@@ -202,7 +199,25 @@ fn flags<const N: usize>(bits: [(u8, bool); N]) -> u8 {
     bits.into_iter().filter(|(_, set)| *set).fold(0, |flags, (bit, _)| flags | bit)
 }
 
-impl Record for ReplicaSet {
+impl Condense for wire::ReplicaSet {
+    type Record = ReplicaSet;
+
+    fn condense(&self, texts: &mut Interner) -> Result<ReplicaSet, RefusalReason> {
+        ReplicaSet::of(self, texts)
+    }
+
+    fn recall_template(&mut self, record: &ReplicaSet, texts: &Interner) -> Option<Digest> {
+        if record.generation() != self.meta.generation {
+            return None;
+        }
+        for label in record.template_labels.iter(texts) {
+            self.template_labels.insert(label.key, label.value);
+        }
+        Some(record.template())
+    }
+}
+
+impl Stored for ReplicaSet {
     const EMPTY: Self = Self {
         template: Packed128::new(0),
         revision: Packed64::new(0),
@@ -230,15 +245,20 @@ impl Record for ReplicaSet {
         failure_status: Status::Absent,
         flags: 0,
     };
-    const SPLIT_NAMES: bool = false;
     type InNamespace = Place;
+}
 
+impl Record for ReplicaSet {
     fn labels(&self) -> LabelSet {
         self.labels
     }
 
     fn is_deleting(&self) -> bool {
         self.has(flag::DELETING)
+    }
+
+    fn selector(&self) -> Option<&StoredSelector> {
+        Some(&self.selector)
     }
 
     fn release(&self, texts: &mut Interner) {

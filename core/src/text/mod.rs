@@ -23,3 +23,12 @@ pub use stored_selector::{StoreSelectorError, StoredSelector};
 
 const _: () = assert!(size_of::<Cell>() == 26);
 const _: () = assert!(size_of::<Name>() == 10);
+
+/// Appends as much of a text as fits, in whole characters.
+pub(crate) fn push_cut<const N: usize>(out: &mut heapless::String<N>, text: &str) {
+    for character in text.chars() {
+        if out.push(character).is_err() {
+            return;
+        }
+    }
+}

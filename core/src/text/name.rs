@@ -7,6 +7,7 @@
 use core::fmt;
 
 use super::{Interner, Text, TextFull};
+use crate::limits::ObjectName;
 
 const TAIL: usize = 7;
 /// What the server appends to `generateName`; the tail of a name without a suitable dash.
@@ -93,6 +94,15 @@ impl Name {
     /// The name as text.
     pub fn display(self, texts: &Interner) -> NameDisplay<'_> {
         NameDisplay { name: self, texts }
+    }
+
+    /// The name as a text of its own.
+    pub(crate) fn to_object_name(self, texts: &Interner) -> ObjectName {
+        use fmt::Write;
+        let mut out = ObjectName::new();
+        // A name has at most as many bytes.
+        let _ = write!(out, "{}", self.display(texts));
+        out
     }
 
     /// Whether this is the name in question.

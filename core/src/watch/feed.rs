@@ -1,10 +1,11 @@
 //! From the bytes of a body to the cache and its handlers.
 
 use crate::json::Digest;
-use crate::store::{self, Applied, Cache, Change, Kind, Owner, Refusal};
+use crate::kind::Kind;
+use crate::store::{Applied, Cache, Cached, Change, Owner, Refusal};
 use crate::wire::{
-    self, Deployment, FeedDecoder, Field, ListEvent, Memory, Meta, Object, ObjectFault, Pod,
-    ReplicaSet, ResourceVersion, Status, WatchEvent,
+    self, FeedDecoder, Field, ListEvent, Memory, Meta, ObjectFault, ResourceVersion, Status,
+    WatchEvent,
 };
 
 use super::{ListEnd, Malformed, More, Seen, Shape, Source};
@@ -17,34 +18,6 @@ pub struct Decoder<K: Cached> {
     /// The page came to its end, and its metadata is in order.
     page_ended: bool,
     token_too_long: bool,
-}
-
-/// A kind that the cache holds.
-pub trait Cached: Object {
-    /// The kind's name in the cache.
-    const CACHED: Kind;
-
-    /// Whether an object with this metadata is some other controller's business, and not cached.
-    fn is_foreign(meta: &Meta) -> bool {
-        let _ = meta;
-        false
-    }
-
-    /// Whether the cache has this object in this state or a later one.
-    fn is_known(meta: &Meta, cache: &Cache<'_>) -> bool;
-
-    /// The digest of the object's pod template, if that is cached; what else is kept of a template
-    /// is filled in. A generation has one template.
-    fn recall_template(&mut self, cache: &Cache<'_>) -> Option<Digest> {
-        let _ = cache;
-        None
-    }
-
-    /// The object was listed, added or modified.
-    fn apply(&self, cache: &mut Cache<'_>) -> Applied;
-
-    /// The object was deleted.
-    fn delete(meta: &Meta, cache: &mut Cache<'_>) -> Option<Change>;
 }
 
 /// Who is told of changes. The cache is up to date when a handler is called.
@@ -236,11 +209,11 @@ impl<K: Cached> Feed<'_, '_, K> {
 
 impl<K: Cached> Memory<K> for Cache<'_> {
     fn suffices(&self, _: Option<wire::Change>, meta: &Meta) -> bool {
-        K::is_known(meta, self)
+        self.has(K::CACHED, meta)
     }
 
     fn recall_template(&self, object: &mut K) -> Option<Digest> {
-        object.recall_template(self)
+        Cache::recall_template(self, object)
     }
 }
 
@@ -257,14 +230,14 @@ impl<K: Cached> Memory<K> for Watched<'_, '_> {
         match change {
             Some(wire::Change::Deleted) => true,
             Some(wire::Change::Added | wire::Change::Modified) => {
-                is_elsewhere(self.namespaces, meta) || K::is_known(meta, self.cache)
+                is_elsewhere(self.namespaces, meta) || self.cache.has(K::CACHED, meta)
             }
             _ => false,
         }
     }
 
     fn recall_template(&self, object: &mut K) -> Option<Digest> {
-        object.recall_template(self.cache)
+        self.cache.recall_template(object)
     }
 }
 
@@ -283,7 +256,7 @@ fn is_elsewhere(namespaces: &[&str], meta: &Meta) -> bool {
 }
 
 fn apply<K: Cached>(cache: &mut Cache<'_>, handler: &mut dyn Handler, object: &K) {
-    match object.apply(cache) {
+    match cache.apply(object) {
         Applied::Changed(change) => handler.changed(cache, K::CACHED, &change),
         Applied::Foreign | Applied::Older => {}
         Applied::Refused(refusal) => {
@@ -293,80 +266,16 @@ fn apply<K: Cached>(cache: &mut Cache<'_>, handler: &mut dyn Handler, object: &K
 }
 
 fn delete<K: Cached>(cache: &mut Cache<'_>, handler: &mut dyn Handler, meta: &Meta) {
-    if let Some(change) = K::delete(meta, cache) {
+    if let Some(change) = cache.delete(K::CACHED, meta) {
         handler.changed(cache, K::CACHED, &change);
     }
 }
 
 fn refuse<K: Cached>(cache: &mut Cache<'_>, handler: &mut dyn Handler, fault: &ObjectFault<'_>) {
-    if K::is_foreign(fault.meta) {
+    if K::CACHED.is_foreign(fault.meta.controller.as_ref().map(|owner| owner.kind)) {
         return delete::<K>(cache, handler, fault.meta);
     }
     handler.faulty(fault);
     let refusal = cache.refuse_faulty(K::CACHED, fault);
     handler.refused(cache, K::CACHED, fault.meta, &refusal);
-}
-
-impl Cached for Pod {
-    const CACHED: Kind = Kind::Pod;
-
-    fn is_foreign(meta: &Meta) -> bool {
-        meta.is_foreign()
-    }
-
-    fn is_known(meta: &Meta, cache: &Cache<'_>) -> bool {
-        cache.has_pod(meta)
-    }
-
-    fn apply(&self, cache: &mut Cache<'_>) -> Applied {
-        cache.apply_pod(self)
-    }
-
-    fn delete(meta: &Meta, cache: &mut Cache<'_>) -> Option<Change> {
-        cache.delete_pod(meta)
-    }
-}
-
-impl Cached for ReplicaSet {
-    const CACHED: Kind = Kind::ReplicaSet;
-
-    fn is_known(meta: &Meta, cache: &Cache<'_>) -> bool {
-        cache.has_replica_set(meta)
-    }
-
-    fn recall_template(&mut self, cache: &Cache<'_>) -> Option<Digest> {
-        let set = cache.replica_set_of_same_spec(&self.meta)?;
-        for label in set.template_labels.iter(cache.texts) {
-            self.template_labels.insert(label.key, label.value);
-        }
-        Some(set.template())
-    }
-
-    fn apply(&self, cache: &mut Cache<'_>) -> Applied {
-        cache.apply_replica_set(self)
-    }
-
-    fn delete(meta: &Meta, cache: &mut Cache<'_>) -> Option<Change> {
-        cache.delete_replica_set(meta)
-    }
-}
-
-impl Cached for Deployment {
-    const CACHED: Kind = Kind::Deployment;
-
-    fn is_known(meta: &Meta, cache: &Cache<'_>) -> bool {
-        cache.has_deployment(meta)
-    }
-
-    fn recall_template(&mut self, cache: &Cache<'_>) -> Option<Digest> {
-        cache.deployment_of_same_spec(&self.meta).map(store::Deployment::template)
-    }
-
-    fn apply(&self, cache: &mut Cache<'_>) -> Applied {
-        cache.apply_deployment(self)
-    }
-
-    fn delete(meta: &Meta, cache: &mut Cache<'_>) -> Option<Change> {
-        cache.delete_deployment(meta)
-    }
 }

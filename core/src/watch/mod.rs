@@ -13,7 +13,7 @@ mod request;
 mod source;
 mod stream;
 
-pub use feed::{Cached, Decoder, Feed, Handler};
+pub use feed::{Decoder, Feed, Handler};
 pub use request::{Request, Resource, length_in_url};
 pub use source::{ListEnd, Malformed, More, Seen, Shape, Source};
 

@@ -6,6 +6,7 @@ use super::project::{Fault, FieldFault, Value};
 use super::table::{Field, Rule, Table};
 use super::{ResourceVersion, Uid};
 use crate::json::{Event, Step};
+use crate::kind::OwnerKind;
 use crate::limits;
 use crate::text::Labels;
 use crate::time::Timestamp;
@@ -50,11 +51,6 @@ impl Meta {
         controller: None,
         ends_initial_events: false,
     };
-
-    /// Whether its controller is none of those here.
-    pub fn is_foreign(&self) -> bool {
-        self.controller.as_ref().is_some_and(|owner| owner.kind == OwnerKind::Other)
-    }
 }
 
 /// The owner reference with `controller: true`.
@@ -66,33 +62,6 @@ pub struct ControllerRef {
     pub name: String<{ limits::NAME }>,
     /// Its uid.
     pub uid: Uid,
-}
-
-/// The kinds of owner that matter here. As in Kubernetes, only the kind is compared, not the group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum OwnerKind {
-    /// Some other controller's business.
-    #[default]
-    Other = 1,
-    /// `Deployment`
-    Deployment,
-    /// `ReplicaSet`
-    ReplicaSet,
-    /// `StatefulSet`
-    StatefulSet,
-}
-
-impl OwnerKind {
-    /// The owner kind of this name.
-    pub fn parse(text: &str) -> Self {
-        match text {
-            "Deployment" => Self::Deployment,
-            "ReplicaSet" => Self::ReplicaSet,
-            "StatefulSet" => Self::StatefulSet,
-            _ => Self::Other,
-        }
-    }
 }
 
 /// The members of `metadata` that are read.

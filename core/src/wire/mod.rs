@@ -24,6 +24,7 @@ mod table;
 mod template;
 mod value;
 
+pub use crate::kind::OwnerKind;
 pub(crate) use annotations::Annotation;
 pub use annotations::{IntAnnotation, RevisionHistory, SharedAnnotations};
 pub use condition::{Condition, ConditionStatus};
@@ -36,7 +37,7 @@ pub use deployment::{
 pub use envelope::{Change, ListMeta, Memory, ObjectFault};
 pub use id::{ResourceVersion, Uid};
 pub use lease::Lease;
-pub use meta::{ControllerRef, Meta, MetaState, OwnerKind};
+pub use meta::{ControllerRef, Meta, MetaState};
 pub use object::Object;
 pub use pod::{Phase, Pod, PodState};
 pub use project::{Fault, FieldFault, Value};

@@ -148,7 +148,7 @@ impl Cluster {
         match rng.below(8) {
             0 => None,
             1 => Some((OwnerKind::Other, "a-job".to_owned(), 5)),
-            2 => Some((OwnerKind::StatefulSet, "a-set".to_owned(), 6)),
+            2 => Some((OwnerKind::Other, "a-set".to_owned(), 6)),
             // Wrong uid, wrong name.
             3 => Some((owner_kind, "somebody".to_owned(), 1 << 40 | rng.below(3) as u64)),
             _ if candidates.is_empty() => None,
@@ -166,10 +166,10 @@ pub(crate) fn apply(cache: &mut Cache<'_>, kind: Kind, id: &Id, object: &Object)
         Kind::Pod => {
             let mut pod = pod(meta);
             pod.ready = object.ready.then_some(ConditionStatus::True).into();
-            cache.apply_pod(&pod)
+            cache.apply(&pod)
         }
-        Kind::ReplicaSet => cache.apply_replica_set(&replica_set(meta, &object.selector)),
-        Kind::Deployment => cache.apply_deployment(&deployment(meta, &object.selector)),
+        Kind::ReplicaSet => cache.apply(&replica_set(meta, &object.selector)),
+        Kind::Deployment => cache.apply(&deployment(meta, &object.selector)),
     }
 }
 
@@ -180,21 +180,15 @@ pub(crate) fn delete(
     object: &Object,
 ) -> Option<Change> {
     let meta = meta_of(id, object);
-    let change = match kind {
-        Kind::Pod => cache.delete_pod(&meta),
-        Kind::ReplicaSet => cache.delete_replica_set(&meta),
-        Kind::Deployment => cache.delete_deployment(&meta),
-    };
+    let change = cache.delete(kind, &meta);
     free(cache, kind, change.as_ref());
     change
 }
 
 /// No queue knows the slot: it can be used again at once.
 pub(crate) fn free(cache: &mut Cache<'_>, kind: Kind, change: Option<&Change>) {
-    match (kind, change) {
-        (Kind::ReplicaSet, Some(change)) => cache.free_replica_set(change.slot),
-        (Kind::Deployment, Some(change)) => cache.free_deployment(change.slot),
-        _ => {}
+    if let Some(change) = change {
+        cache.free(kind, change.slot);
     }
 }
 

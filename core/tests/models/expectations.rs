@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use picokube_core::expect::{Expectations, Expected, TIMEOUT};
 use picokube_core::link::Slot;
-use picokube_core::store::{Applied, Change, Event};
+use picokube_core::store::{Applied, Change, Event, Kind};
 use picokube_core::time::{Duration, Instant, Timestamp};
 use picokube_core::wire::{OwnerKind, Pod};
 
@@ -45,7 +45,7 @@ fn owner(rs: usize) -> OwnerRef {
 /// What the handlers of the ReplicaSet controller do with a deletion.
 fn observe(expectations: &mut Expectations, change: &Change) {
     let gone = change.event == Event::Deleted || change.deleting;
-    if let Some(rs) = change.old_owner.slot()
+    if let Some(rs) = change.old_owner.of(Kind::ReplicaSet)
         && change.was_expected
         && gone
     {
@@ -73,7 +73,7 @@ fn run(seed: u64, steps: usize) {
     let slots: Vec<Slot> = (0..SETS)
         .map(|rs| {
             let object = replica_set(meta("ns", &format!("rs{rs}"), rs as u64, 1, &[], None), &[]);
-            match parts.cache.apply_replica_set(&object) {
+            match parts.cache.apply(&object) {
                 Applied::Changed(change) => change.slot,
                 other => panic!("{other:?}"),
             }
@@ -100,7 +100,7 @@ fn run(seed: u64, steps: usize) {
                     .iter()
                     .map(|name| parts.cache.pods.find(parts.cache.texts, "ns", name).unwrap())
                     .collect();
-                let count = parts.cache.expect_deletions(slots[rs], &places);
+                let count = parts.cache.expect_deletions(Kind::ReplicaSet, slots[rs], &places);
                 expectations.expect_deletions(slots[rs], count, now);
                 assert_eq!(usize::from(count), victims.len());
                 model.counters.insert(rs, (0, victims.len() as i64, now));
@@ -110,9 +110,10 @@ fn run(seed: u64, steps: usize) {
                 let name = format!("pod-{step}");
                 let object =
                     pod(meta("ns", &name, 1000 + step as u64, step as u64, &[], Some(&owner(rs))));
-                match parts.cache.apply_pod(&object) {
+                match parts.cache.apply(&object) {
                     Applied::Changed(change) => {
-                        expectations.creation_observed(change.new_owner.slot().unwrap());
+                        expectations
+                            .creation_observed(change.new_owner.of(Kind::ReplicaSet).unwrap());
                     }
                     other => panic!("{other:?}"),
                 }
@@ -128,14 +129,14 @@ fn run(seed: u64, steps: usize) {
                 object.meta.deletion = Some(Timestamp::from_secs(1));
                 object.meta.resource_version =
                     picokube_core::wire::ResourceVersion::new(100_000 + step as u64);
-                let Applied::Changed(change) = parts.cache.apply_pod(object) else { panic!() };
+                let Applied::Changed(change) = parts.cache.apply(object) else { panic!() };
                 observe(expectations, &change);
                 model.deletion_observed(*owner, &name);
             }
             5 if !pods.is_empty() => {
                 let name = pods.keys().nth(rng.below(pods.len())).unwrap().clone();
                 let (owner, object) = pods.remove(&name).unwrap();
-                let change = parts.cache.delete_pod(&object.meta).unwrap();
+                let change = parts.cache.delete(Kind::Pod, &object.meta).unwrap();
                 observe(expectations, &change);
                 model.deletion_observed(owner, &name);
             }
@@ -159,13 +160,13 @@ fn run(seed: u64, steps: usize) {
                     *owner_now = rs;
                     let moved = meta("ns", &name, 0, 0, &[], Some(&owner(rs)));
                     object.meta.controller = moved.controller;
-                    let Applied::Changed(change) = parts.cache.apply_pod(object) else { panic!() };
+                    let Applied::Changed(change) = parts.cache.apply(object) else { panic!() };
                     observe(expectations, &change);
                 }
             }
             7 if rng.chance(2) => {
                 expectations.forget(slots[rs]);
-                parts.cache.forget_expected_deletions(slots[rs]);
+                parts.cache.forget_expected_deletions(Kind::ReplicaSet, slots[rs]);
                 model.counters.remove(&rs);
                 model.awaited.remove(&rs);
             }

@@ -7,7 +7,7 @@ use picokube_core::store::{Applied, Cache, Change, Event, Kind, Owner};
 use picokube_core::wire::{OwnerKind, ResourceVersion};
 
 use crate::cluster::{Cluster, Id, KINDS, Object, apply, delete, free};
-use crate::support::{Rng, meta, pod, uid};
+use crate::support::{Rng, meta, pod, room, uid};
 
 type Memory = picokube_core::resources! {
     pods: 64, replica_sets: 24, deployments: 12, groups: 120, texts: 300,
@@ -51,7 +51,7 @@ fn check_owner(
         (Some(resolved), _) => {
             let kind = if kind == Kind::Pod { Kind::ReplicaSet } else { Kind::Deployment };
             let slot = find_uid(cache, kind, resolved.uid);
-            assert_eq!(owner, slot.map_or(Owner::Unresolved, Owner::Resolved));
+            assert_eq!(owner, slot.map_or(Owner::Unresolved, |slot| Owner::Resolved(kind, slot)));
         }
         (None, Some(_)) => assert_eq!(owner, Owner::Unresolved, "{object:?}"),
         (None, None) => assert_eq!(owner, Owner::None, "{object:?}"),
@@ -143,12 +143,19 @@ pub(crate) fn check_all(cache: &Cache<'_>, known: &Cluster) {
             .find(|((_, known), object)| *known == name && uid(object.uid) == entry.uid());
         let (id, object) = found.unwrap_or_else(|| panic!("{name} is not known"));
         assert_eq!(entry.version().number(), object.version);
-        check_owner(cache, known, Kind::Pod, id, object, cache.owner_of_pod(slot));
+        check_owner(cache, known, Kind::Pod, id, object, cache.owner_of(Kind::Pod, slot));
     }
     check_lists(cache, known);
 }
 
 fn check_lists(cache: &Cache<'_>, known: &Cluster) {
+    let of_slots = |kind: Kind, slots: &mut dyn Iterator<Item = Slot>| {
+        let uids: Vec<_> = slots.filter_map(|slot| uid_in(cache, kind, slot)).collect();
+        let count = uids.len();
+        let set: BTreeSet<_> = uids.into_iter().collect();
+        assert_eq!(set.len(), count, "listed twice");
+        set
+    };
     let uids = |all: Vec<picokube_core::wire::Uid>| {
         let count = all.len();
         let set: BTreeSet<_> = all.into_iter().collect();
@@ -157,12 +164,12 @@ fn check_lists(cache: &Cache<'_>, known: &Cluster) {
     };
     for ((namespace, name), rs) in &known.replica_sets {
         let slot = find(cache, Kind::ReplicaSet, &(*namespace, name.clone())).unwrap();
-        let owned = uids(cache.pods_of(slot).map(|(_, pod)| pod.uid()).collect());
+        let owned = uids(cache.pods_of(Kind::ReplicaSet, slot).map(|(_, pod)| pod.uid()).collect());
         let reference = Some((OwnerKind::ReplicaSet, name.clone(), rs.uid));
         let expected =
             known.pods.iter().filter(|((ns, _), pod)| ns == namespace && pod.owner == reference);
         assert_eq!(owned, expected.map(|(_, pod)| uid(pod.uid)).collect());
-        let siblings = uids(cache.siblings_of(slot).map(|(_, rs)| rs.uid()).collect());
+        let siblings = of_slots(Kind::ReplicaSet, &mut cache.siblings_of(Kind::ReplicaSet, slot));
         let expected = known.replica_sets.iter().filter(|((ns, _), other)| {
             ns == namespace && rs.owner.is_some() && other.owner == rs.owner
         });
@@ -184,25 +191,26 @@ fn check_lists(cache: &Cache<'_>, known: &Cluster) {
             let all = known.of(kind).iter().filter(|((ns, _), _)| *ns == namespace);
             all.filter(|(_, object)| keep(object)).map(|(_, object)| uid(object.uid)).collect()
         };
-        let orphans = uids(cache.orphan_pods(text).map(|(_, pod)| pod.uid()).collect());
+        let orphans = of_slots(Kind::Pod, &mut cache.orphans_in(Kind::Pod, text));
         assert_eq!(orphans, here(Kind::Pod, &|pod| pod.owner.is_none()));
-        let orphans = uids(cache.orphan_replica_sets(text).map(|(_, rs)| rs.uid()).collect());
+        let orphans = of_slots(Kind::ReplicaSet, &mut cache.orphans_in(Kind::ReplicaSet, text));
         assert_eq!(orphans, here(Kind::ReplicaSet, &|rs| rs.owner.is_none()));
-        let all = uids(cache.replica_sets_in(text).map(|(_, rs)| rs.uid()).collect());
+        let all = of_slots(Kind::ReplicaSet, &mut cache.all_in(Kind::ReplicaSet, text));
         assert_eq!(all, here(Kind::ReplicaSet, &|_| true));
-        let all = uids(cache.deployments_in(text).map(|(_, d)| d.uid()).collect());
+        let all = of_slots(Kind::Deployment, &mut cache.all_in(Kind::Deployment, text));
         assert_eq!(all, here(Kind::Deployment, &|_| true));
-        for (_, pod) in cache.orphan_pods(text) {
+        for pod in cache.orphans_in(Kind::Pod, text).filter_map(|slot| cache.pods.get(slot)) {
             let object = known.pods.values().find(|known| uid(known.uid) == pod.uid()).unwrap();
-            let selecting = cache.replica_sets_selecting(text, pod.record.labels);
+            let selecting = cache.selecting(Kind::ReplicaSet, text, pod.record.labels);
             let selecting: BTreeSet<_> =
                 selecting.filter_map(|slot| uid_in(cache, Kind::ReplicaSet, slot)).collect();
             assert_eq!(selecting, here(Kind::ReplicaSet, &|rs| rs.selects(object)));
         }
-        for (_, rs) in cache.orphan_replica_sets(text) {
+        let orphans = cache.orphans_in(Kind::ReplicaSet, text);
+        for rs in orphans.filter_map(|slot| cache.replica_sets.get(slot)) {
             let object =
                 known.replica_sets.values().find(|known| uid(known.uid) == rs.uid()).unwrap();
-            let selecting = cache.deployments_selecting(text, rs.record.labels);
+            let selecting = cache.selecting(Kind::Deployment, text, rs.record.labels);
             let selecting: BTreeSet<_> =
                 selecting.filter_map(|slot| uid_in(cache, Kind::Deployment, slot)).collect();
             assert_eq!(selecting, here(Kind::Deployment, &|d| d.selects(object)));
@@ -316,14 +324,14 @@ fn relist(
 #[test]
 fn what_only_an_answer_has_told_of_is_on_no_list() {
     for (version, stays) in [(4, true), (5, false), (10, false)] {
-        let mut memory = picokube_core::resources::Resources::<2, 2, 2, 20, 60>::new();
+        let mut memory = room!(2, 2, 2; 20, 60);
         let mut cache = memory.parts().cache;
         let created = pod(meta("ns", "created", 1, 5, &[], None));
         let listed = pod(meta("ns", "listed", 2, 3, &[], None));
         cache.begin_relist(Kind::Pod);
-        cache.apply_pod(&listed);
+        cache.apply(&listed);
         for answer in [&created, &listed] {
-            cache.apply_answer(Kind::Pod, &answer.meta, |cache| cache.apply_pod(answer));
+            cache.apply_answer(answer);
         }
         let mut sweep = cache.sweep_until(Kind::Pod, ResourceVersion::new(version));
         let gone: Vec<_> = std::iter::from_fn(|| cache.sweep_next(&mut sweep)).collect();

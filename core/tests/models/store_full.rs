@@ -9,7 +9,7 @@ use picokube_core::wire::OwnerKind;
 
 use crate::cluster::{Cluster, Id, KINDS, Object, apply, delete, free};
 use crate::store::check_all;
-use crate::support::{Rng, meta, pod, replica_set, uid};
+use crate::support::{Rng, meta, pod, replica_set, room, uid};
 
 /// Reads a complete list of a kind, as the watch machine would have it done.
 fn list(cache: &mut Cache<'_>, server: &Cluster, kind: Kind) -> Vec<Owner> {
@@ -68,57 +68,62 @@ fn check_blindness(cache: &Cache<'_>, server: &Cluster) {
                     .is_some_and(|(_, name, number)| *name == id.1 && *number == owner.uid);
                 let adoptable = object.owner.is_none() && owner.selects(object);
                 if owned || adoptable {
-                    assert!(cache.is_blind(members, slot), "{id:?} decides without {object:?}");
+                    assert!(cache.is_blind(owners, slot), "{id:?} decides without {object:?}");
                 }
             }
         }
     }
 }
 
-fn pressure<const P: usize, const R: usize, const D: usize, const G: usize, const T: usize>(
-    seeds: std::ops::Range<u64>,
-) -> (u32, BTreeSet<String>) {
+/// Refusals and their reasons in so much room, whatever is asked for.
+macro_rules! under_pressure {
+    ($seeds:expr, $($capacity:tt)*) => {{
+        let (mut refusals, mut reasons) = (0, BTreeSet::new());
+        for seed in $seeds {
+            let mut memory = Box::new(room!($($capacity)*));
+            refusals += pressure(seed, memory.parts().cache, &mut reasons);
+        }
+        (refusals, reasons)
+    }};
+}
+
+fn pressure(seed: u64, mut cache: Cache<'_>, reasons: &mut BTreeSet<String>) -> u32 {
     let mut refusals = 0;
-    let mut reasons = BTreeSet::new();
-    for seed in seeds {
-        eprintln!("seed {seed}");
-        let mut rng = Rng::new(seed);
-        let mut memory = Box::new(picokube_core::resources::Resources::<P, R, D, G, T>::new());
-        let mut cache = memory.parts().cache;
-        let mut server = Cluster::default();
-        for _ in 0..600 {
-            let kind = *rng.pick(&[Kind::Pod, Kind::Pod, Kind::ReplicaSet, Kind::Deployment]);
-            let names = match kind {
-                Kind::Pod => 12,
-                Kind::ReplicaSet => 5,
-                Kind::Deployment => 3,
-            };
-            match rng.below(10) {
-                0..6 => {
-                    // Selectors do not change in the life of a ReplicaSet or Deployment.
-                    let id = server.mutate(&mut rng, kind, names);
-                    let object = server.of(kind)[&id].clone();
-                    if let Applied::Refused(refusal) = apply(&mut cache, kind, &id, &object) {
-                        refusals += 1;
-                        reasons.insert(format!("{:?} {:?}", kind, refusal.reason));
-                        assert!(cache.refused(kind) > 0);
-                    }
-                }
-                6..9 if !server.of(kind).is_empty() => {
-                    let at = rng.below(server.of(kind).len());
-                    let id = server.of(kind).keys().nth(at).unwrap().clone();
-                    let object = server.of_mut(kind).remove(&id).unwrap();
-                    delete(&mut cache, kind, &id, &object);
-                }
-                _ => {
-                    list(&mut cache, &server, kind);
+    eprintln!("seed {seed}");
+    let mut rng = Rng::new(seed);
+    let mut server = Cluster::default();
+    for _ in 0..600 {
+        let kind = *rng.pick(&[Kind::Pod, Kind::Pod, Kind::ReplicaSet, Kind::Deployment]);
+        let names = match kind {
+            Kind::Pod => 12,
+            Kind::ReplicaSet => 5,
+            Kind::Deployment => 3,
+        };
+        match rng.below(10) {
+            0..6 => {
+                // Selectors do not change in the life of a ReplicaSet or Deployment.
+                let id = server.mutate(&mut rng, kind, names);
+                let object = server.of(kind)[&id].clone();
+                if let Applied::Refused(refusal) = apply(&mut cache, kind, &id, &object) {
+                    refusals += 1;
+                    reasons.insert(format!("{:?} {:?}", kind, refusal.reason));
+                    assert!(cache.refused(kind) > 0);
                 }
             }
-            check_blindness(&cache, &server);
+            6..9 if !server.of(kind).is_empty() => {
+                let at = rng.below(server.of(kind).len());
+                let id = server.of(kind).keys().nth(at).unwrap().clone();
+                let object = server.of_mut(kind).remove(&id).unwrap();
+                delete(&mut cache, kind, &id, &object);
+            }
+            _ => {
+                list(&mut cache, &server, kind);
+            }
         }
-        drain(&mut rng, &mut cache, &mut server);
+        check_blindness(&cache, &server);
     }
-    (refusals, reasons)
+    drain(&mut rng, &mut cache, &mut server);
+    refusals
 }
 
 /// Objects go until the rest fits: then lists, each for a reason, heal everything.
@@ -146,10 +151,10 @@ fn drain(rng: &mut Rng, cache: &mut Cache<'_>, server: &mut Cluster) {
         assert!(!cache.is_everyone_blind(kind));
     }
     for (slot, _) in cache.replica_sets.iter() {
-        assert!(!cache.is_blind(Kind::Pod, slot));
+        assert!(!cache.is_blind(Kind::ReplicaSet, slot));
     }
     for (slot, _) in cache.deployments.iter() {
-        assert!(!cache.is_blind(Kind::ReplicaSet, slot));
+        assert!(!cache.is_blind(Kind::Deployment, slot));
     }
     for kind in KINDS {
         for (id, object) in std::mem::take(server.of_mut(kind)) {
@@ -161,7 +166,7 @@ fn drain(rng: &mut Rng, cache: &mut Cache<'_>, server: &mut Cluster) {
 
 #[test]
 fn nobody_decides_on_half_a_view_when_tables_are_full() {
-    let (refusals, reasons) = pressure::<5, 3, 2, 60, 100>(0..60);
+    let (refusals, reasons) = under_pressure!(0..60, 5, 3, 2; 60, 100);
     assert!(refusals > 1_000, "{refusals}");
     let all = ["Deployment TableFull", "Pod TableFull", "ReplicaSet TableFull"];
     assert_eq!(reasons, all.map(str::to_owned).into());
@@ -169,7 +174,7 @@ fn nobody_decides_on_half_a_view_when_tables_are_full() {
 
 #[test]
 fn nobody_decides_on_half_a_view_when_texts_are_full() {
-    let (refusals, reasons) = pressure::<40, 20, 10, 60, 14>(0..60);
+    let (refusals, reasons) = under_pressure!(0..60, 40, 20, 10; 60, 14);
     assert!(refusals > 1_000, "{refusals}");
     let all = ["Deployment TextFull", "Pod TextFull", "ReplicaSet TextFull"];
     assert_eq!(reasons, all.map(str::to_owned).into());
@@ -177,7 +182,7 @@ fn nobody_decides_on_half_a_view_when_texts_are_full() {
 
 #[test]
 fn nobody_decides_on_half_a_view_when_groups_are_full() {
-    let (refusals, reasons) = pressure::<40, 20, 10, 6, 200>(0..60);
+    let (refusals, reasons) = under_pressure!(0..60, 40, 20, 10; 6, 200);
     assert!(refusals > 1_000, "{refusals}");
     let all = ["Deployment GroupsFull", "Pod GroupsFull", "ReplicaSet GroupsFull"];
     assert_eq!(reasons, all.map(str::to_owned).into());
@@ -186,7 +191,7 @@ fn nobody_decides_on_half_a_view_when_groups_are_full() {
 #[test]
 fn each_table_holds_exactly_its_capacity() {
     for count in 3..=5 {
-        let mut memory = picokube_core::resources::Resources::<4, 4, 4, 30, 60>::new();
+        let mut memory = room!(4, 4, 4; 30, 60);
         let mut cache = memory.parts().cache;
         for kind in KINDS {
             let applied: Vec<_> = (0..count)
@@ -221,13 +226,13 @@ fn each_table_holds_exactly_its_capacity() {
 
 #[test]
 fn only_the_owner_of_a_refused_pod_is_blind_and_a_relist_heals_it() {
-    let mut memory = picokube_core::resources::Resources::<2, 4, 1, 30, 60>::new();
+    let mut memory = room!(2, 4, 1; 30, 60);
     let mut cache = memory.parts().cache;
     let owner = |name: &str, number| (OwnerKind::ReplicaSet, name.to_owned(), number);
     let mut slots = vec![];
     for (name, number) in [("one", 1), ("two", 2)] {
         let rs = replica_set(meta("ns", name, number, 1, &[], None), &[("app", name)]);
-        let Applied::Changed(change) = cache.apply_replica_set(&rs) else { panic!() };
+        let Applied::Changed(change) = cache.apply(&rs) else { panic!() };
         slots.push(change.slot);
     }
     let pods: Vec<_> = [("one-a", 11, "one", 1), ("two-a", 12, "two", 2), ("two-b", 13, "two", 2)]
@@ -235,73 +240,75 @@ fn only_the_owner_of_a_refused_pod_is_blind_and_a_relist_heals_it() {
             pod(meta("ns", name, number, 1, &[], Some(&owner(rs, rs_uid))))
         })
         .into();
-    assert!(matches!(cache.apply_pod(&pods[0]), Applied::Changed(_)));
-    assert!(matches!(cache.apply_pod(&pods[1]), Applied::Changed(_)));
-    let Applied::Refused(refusal) = cache.apply_pod(&pods[2]) else { panic!() };
+    assert!(matches!(cache.apply(&pods[0]), Applied::Changed(_)));
+    assert!(matches!(cache.apply(&pods[1]), Applied::Changed(_)));
+    let Applied::Refused(refusal) = cache.apply(&pods[2]) else { panic!() };
     assert_eq!(refusal.reason, RefusalReason::TableFull);
-    assert_eq!(refusal.owner, Owner::Resolved(slots[1]));
-    assert!(!cache.is_blind(Kind::Pod, slots[0]), "everyone else is served");
-    assert!(cache.is_blind(Kind::Pod, slots[1]));
+    assert_eq!(refusal.owner, Owner::Resolved(Kind::ReplicaSet, slots[1]));
+    assert!(!cache.is_blind(Kind::ReplicaSet, slots[0]), "everyone else is served");
+    assert!(cache.is_blind(Kind::ReplicaSet, slots[1]));
     assert!(!cache.take_relist_wish(Kind::Pod), "no room, no relist");
 
     // A refused orphan blinds those who would adopt it, nobody else.
     let orphan = pod(meta("ns", "orphan", 14, 1, &[("app", "one")], None));
-    assert!(matches!(cache.apply_pod(&orphan), Applied::Refused(_)));
-    assert!(cache.is_blind(Kind::Pod, slots[0]));
+    assert!(matches!(cache.apply(&orphan), Applied::Refused(_)));
+    assert!(cache.is_blind(Kind::ReplicaSet, slots[0]));
 
-    cache.delete_pod(&pods[0].meta).unwrap();
+    cache.delete(Kind::Pod, &pods[0].meta).unwrap();
     assert!(cache.take_relist_wish(Kind::Pod), "room appeared");
     assert!(!cache.take_relist_wish(Kind::Pod), "said once");
     cache.begin_relist(Kind::Pod);
     for pod in &pods[1..] {
-        assert!(matches!(cache.apply_pod(pod), Applied::Changed(_)));
+        assert!(matches!(cache.apply(pod), Applied::Changed(_)));
     }
-    assert!(cache.is_blind(Kind::Pod, slots[1]), "blind until the list is complete");
+    assert!(cache.is_blind(Kind::ReplicaSet, slots[1]), "blind until the list is complete");
     let mut sweep = cache.sweep(Kind::Pod);
     assert_eq!(cache.sweep_next(&mut sweep), None);
     let healed: Vec<_> = std::iter::from_fn(|| cache.heal_next(&mut sweep)).collect();
-    assert!(healed.contains(&Owner::Resolved(slots[0])));
-    assert!(healed.contains(&Owner::Resolved(slots[1])));
-    assert!(!cache.is_blind(Kind::Pod, slots[0]) && !cache.is_blind(Kind::Pod, slots[1]));
+    assert!(healed.contains(&Owner::Resolved(Kind::ReplicaSet, slots[0])));
+    assert!(healed.contains(&Owner::Resolved(Kind::ReplicaSet, slots[1])));
+    assert!(
+        !cache.is_blind(Kind::ReplicaSet, slots[0]) && !cache.is_blind(Kind::ReplicaSet, slots[1])
+    );
 }
 
 #[test]
 fn a_relist_that_breaks_off_heals_nothing_and_deletes_nothing() {
-    let mut memory = picokube_core::resources::Resources::<2, 4, 1, 30, 60>::new();
+    let mut memory = room!(2, 4, 1; 30, 60);
     let mut cache = memory.parts().cache;
     let rs = replica_set(meta("ns", "rs", 1, 1, &[], None), &[]);
-    let Applied::Changed(change) = cache.apply_replica_set(&rs) else { panic!() };
+    let Applied::Changed(change) = cache.apply(&rs) else { panic!() };
     let owner = (OwnerKind::ReplicaSet, "rs".to_owned(), 1);
     for number in 0..3 {
         let name = format!("rs-{number}");
-        cache.apply_pod(&pod(meta("ns", &name, 10 + number, 1, &[], Some(&owner))));
+        cache.apply(&pod(meta("ns", &name, 10 + number, 1, &[], Some(&owner))));
     }
-    assert!(cache.is_blind(Kind::Pod, change.slot));
+    assert!(cache.is_blind(Kind::ReplicaSet, change.slot));
     cache.begin_relist(Kind::Pod);
     cache.begin_relist(Kind::Pod);
-    assert!(cache.is_blind(Kind::Pod, change.slot));
+    assert!(cache.is_blind(Kind::ReplicaSet, change.slot));
     assert_eq!(cache.pods.iter().count(), 2);
 }
 
 #[test]
 fn too_many_labels_are_refused_as_a_full_table_is() {
     for count in [limits::LABELS, limits::LABELS + 1] {
-        let mut memory = Box::new(picokube_core::resources::Resources::<4, 4, 4, 30, 200>::new());
+        let mut memory = Box::new(room!(4, 4, 4; 30, 200));
         let mut cache = memory.parts().cache;
         let rs = replica_set(meta("ns", "rs", 1, 1, &[], None), &[("no", "match")]);
-        let Applied::Changed(change) = cache.apply_replica_set(&rs) else { panic!() };
+        let Applied::Changed(change) = cache.apply(&rs) else { panic!() };
         let mut orphan = pod(meta("ns", "orphan", 2, 1, &[], None));
         for label in 0..count {
             orphan.meta.labels.insert_text(&format!("k{label}"), "v");
         }
-        let applied = cache.apply_pod(&orphan);
+        let applied = cache.apply(&orphan);
         if count == limits::LABELS {
             assert!(matches!(applied, Applied::Changed(_)));
-            assert!(!cache.is_blind(Kind::Pod, change.slot));
+            assert!(!cache.is_blind(Kind::ReplicaSet, change.slot));
         } else {
             let Applied::Refused(refusal) = applied else { panic!() };
             assert_eq!(refusal.reason, RefusalReason::TooManyLabels);
-            assert!(cache.is_blind(Kind::Pod, change.slot), "it may match");
+            assert!(cache.is_blind(Kind::ReplicaSet, change.slot), "it may match");
         }
     }
 }
@@ -310,12 +317,12 @@ fn too_many_labels_are_refused_as_a_full_table_is() {
 fn groups_are_held_exactly_to_their_capacity() {
     // Each pod has an owner of its own.
     for count in 3..=5_u64 {
-        let mut memory = picokube_core::resources::Resources::<8, 1, 1, 4, 60>::new();
+        let mut memory = room!(8, 1, 1; 4, 60);
         let mut cache = memory.parts().cache;
         for number in 0..count {
             let owner = (OwnerKind::ReplicaSet, format!("rs{number}"), 100 + number);
             let name = format!("rs{number}-x");
-            let applied = cache.apply_pod(&pod(meta("ns", &name, number, 1, &[], Some(&owner))));
+            let applied = cache.apply(&pod(meta("ns", &name, number, 1, &[], Some(&owner))));
             match applied {
                 Applied::Changed(_) => assert!(number < 4),
                 Applied::Refused(refusal) => {
@@ -331,10 +338,10 @@ fn groups_are_held_exactly_to_their_capacity() {
 
 #[test]
 fn when_everyone_was_blind_everyone_is_looked_at_again() {
-    let mut memory = picokube_core::resources::Resources::<8, 2, 1, 4, 60>::new();
+    let mut memory = room!(8, 2, 1; 4, 60);
     let mut cache = memory.parts().cache;
     let rs = replica_set(meta("ns", "web", 1, 1, &[], None), &[("app", "web")]);
-    let Applied::Changed(web) = cache.apply_replica_set(&rs) else { panic!() };
+    let Applied::Changed(web) = cache.apply(&rs) else { panic!() };
     let pods: Vec<_> = (0..4_u64)
         .map(|number| {
             let owner = (OwnerKind::ReplicaSet, format!("rs{number}"), 100 + number);
@@ -342,24 +349,24 @@ fn when_everyone_was_blind_everyone_is_looked_at_again() {
         })
         .collect();
     for pod in &pods {
-        cache.apply_pod(pod);
+        cache.apply(pod);
     }
-    assert!(cache.is_everyone_blind(Kind::Pod) && cache.is_blind(Kind::Pod, web.slot));
+    assert!(cache.is_everyone_blind(Kind::Pod) && cache.is_blind(Kind::ReplicaSet, web.slot));
     for pod in &pods {
-        cache.delete_pod(&pod.meta);
+        cache.delete(Kind::Pod, &pod.meta);
     }
     assert!(cache.take_relist_wish(Kind::Pod));
     cache.begin_relist(Kind::Pod);
     let mut sweep = cache.sweep(Kind::Pod);
     assert_eq!(cache.sweep_next(&mut sweep), None);
     let healed: Vec<_> = std::iter::from_fn(|| cache.heal_next(&mut sweep)).collect();
-    assert!(healed.contains(&Owner::Resolved(web.slot)), "{healed:?}");
-    assert!(!cache.is_blind(Kind::Pod, web.slot));
+    assert!(healed.contains(&Owner::Resolved(Kind::ReplicaSet, web.slot)), "{healed:?}");
+    assert!(!cache.is_blind(Kind::ReplicaSet, web.slot));
 }
 
 #[test]
 fn objects_at_kubernetes_full_limits_are_cached_and_found() {
-    let mut memory = Box::new(picokube_core::resources::Resources::<2, 2, 2, 20, 400>::new());
+    let mut memory = Box::new(room!(2, 2, 2; 20, 400));
     let mut cache = memory.parts().cache;
     let namespace = "n".repeat(limits::NAMESPACE);
     let rs_name = "r".repeat(limits::NAME);
@@ -372,19 +379,19 @@ fn objects_at_kubernetes_full_limits_are_cached_and_found() {
     assert_eq!(labels[0].0.len(), limits::LABEL_KEY);
     let labels: Vec<(&str, &str)> = labels.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let rs = replica_set(meta(&namespace, &rs_name, 1, 1, &labels, None), &labels);
-    let Applied::Changed(rs) = cache.apply_replica_set(&rs) else { panic!() };
+    let Applied::Changed(rs) = cache.apply(&rs) else { panic!() };
     let owner = (OwnerKind::ReplicaSet, rs_name.clone(), 1);
     let owned = pod(meta(&namespace, &pod_name, 2, 1, &labels, Some(&owner)));
-    let Applied::Changed(change) = cache.apply_pod(&owned) else { panic!() };
-    assert_eq!(change.new_owner, Owner::Resolved(rs.slot));
+    let Applied::Changed(change) = cache.apply(&owned) else { panic!() };
+    assert_eq!(change.new_owner, Owner::Resolved(Kind::ReplicaSet, rs.slot));
     assert_eq!(cache.pods.find(cache.texts, &namespace, &pod_name), Some(change.slot));
     let entry = cache.pods.get(change.slot).unwrap();
     assert_eq!(entry.display_name(cache.texts).to_string(), pod_name);
-    let selecting = cache.replica_sets_selecting(entry.namespace(), entry.record.labels);
+    let selecting = cache.selecting(Kind::ReplicaSet, entry.namespace(), entry.record.labels);
     assert_eq!(selecting.collect::<Vec<_>>(), [rs.slot]);
     let orphan = pod(meta(&namespace, "orphan", 3, 1, &labels[1..], None));
-    let Applied::Changed(change) = cache.apply_pod(&orphan) else { panic!() };
+    let Applied::Changed(change) = cache.apply(&orphan) else { panic!() };
     let entry = cache.pods.get(change.slot).unwrap();
-    let selecting = cache.replica_sets_selecting(entry.namespace(), entry.record.labels);
+    let selecting = cache.selecting(Kind::ReplicaSet, entry.namespace(), entry.record.labels);
     assert_eq!(selecting.count(), 0, "one label is missing");
 }

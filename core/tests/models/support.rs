@@ -45,6 +45,20 @@ pub(crate) fn fp(text: &str) -> Fingerprint {
 }
 
 /// The controller reference of an object: kind, name, uid.
+/// Memory for so many pods, ReplicaSets and Deployments; groups and texts.
+macro_rules! room {
+    ($pods:expr, $replica_sets:expr, $deployments:expr; $groups:expr, $texts:expr) => {
+        <picokube_core::resources! {
+            pods: $pods,
+            replica_sets: $replica_sets,
+            deployments: $deployments,
+            groups: $groups,
+            texts: $texts,
+        }>::new()
+    };
+}
+pub(crate) use room;
+
 pub(crate) type OwnerRef = (OwnerKind, String, u64);
 
 pub(crate) fn meta(

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use picokube_core::json::{Digest, Digester, Tokenizer};
-use picokube_core::store::{Cache, Change, Entry, Event, Kind, Owner, Record, Refusal, Table};
+use picokube_core::store::{Cache, Change, Event, Kind, Owner, Refusal, Table};
 use picokube_core::text::Fingerprint;
 use picokube_core::time::{Duration, Instant};
 use picokube_core::watch::{
@@ -378,19 +378,19 @@ impl Simulation {
 
 /// The objects of a kind that are cached: uid, version and template.
 fn cached(cache: &Cache<'_>, kind: Kind) -> Vec<(Uid, u64, Template)> {
-    fn list<R: Record>(
-        table: &Table<[Entry<R>]>,
+    fn list<R>(
+        table: &Table<'_, R>,
         template: impl Fn(&R) -> Template,
     ) -> Vec<(Uid, u64, Template)> {
         let entries = table.iter().map(|(_, entry)| entry);
-        entries.map(|it| (it.uid(), it.version().number(), template(&it.record))).collect()
+        entries.map(|it| (it.uid(), it.version().number(), template(it.record))).collect()
     }
     match kind {
-        Kind::Pod => list(cache.pods, |_| Template::default()),
-        Kind::ReplicaSet => list(cache.replica_sets, |set| {
+        Kind::Pod => list(&cache.pods, |_| Template::default()),
+        Kind::ReplicaSet => list(&cache.replica_sets, |set| {
             (set.template(), set.template_labels.value(cache.texts, fp("of")))
         }),
-        Kind::Deployment => list(cache.deployments, |deployment| (deployment.template(), None)),
+        Kind::Deployment => list(&cache.deployments, |deployment| (deployment.template(), None)),
     }
 }
 
@@ -537,7 +537,7 @@ fn json(kind: Kind, (namespace, object_name): &Id, object: &Object) -> String {
             OwnerKind::Other => "Job",
             OwnerKind::Deployment => "Deployment",
             OwnerKind::ReplicaSet => "ReplicaSet",
-            OwnerKind::StatefulSet => "StatefulSet",
+            OwnerKind::Pod => "Pod",
         };
         write!(
             out,

@@ -75,7 +75,7 @@ impl<'a> Cluster<'a> {
     ) -> Self {
         Self {
             server: Server::new(),
-            manager: Manager::new(parts, space.desk(), settings, seed),
+            manager: Manager::new(parts, space.parts(), settings, seed),
             now: Instant::from_micros(1),
             watches: [None; 3],
             open: vec![],

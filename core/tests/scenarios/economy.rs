@@ -1,6 +1,6 @@
 //! How many requests a rollout takes, and how few when nothing happens.
 
-use picokube_core::manager::Settings;
+use picokube_core::manager::{ControllerName, Settings};
 use picokube_core::time::Duration;
 
 use crate::cluster::{with_cluster, with_settings};
@@ -37,9 +37,9 @@ fn nothing_is_sent_while_nothing_happens() {
         cluster.create("deployments", deployment("web", 5));
         cluster.rollout();
         let before = cluster.server.log.len();
-        let syncs = cluster.manager.metrics().deployment_syncs;
+        let syncs = cluster.manager.syncs(ControllerName::Deployment);
         cluster.run(Duration::from_secs(600));
         assert_eq!(cluster.server.log.len(), before);
-        assert_eq!(cluster.manager.metrics().deployment_syncs, syncs);
+        assert_eq!(cluster.manager.syncs(ControllerName::Deployment), syncs);
     });
 }

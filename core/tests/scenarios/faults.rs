@@ -1,6 +1,6 @@
 //! When something goes wrong: lost requests and answers, taken names, deletions, lack of room.
 
-use picokube_core::manager::{Controller, Enabled, Rate, Settings};
+use picokube_core::manager::{ControllerName, Enabled, Rate, Settings};
 use picokube_core::time::Duration;
 use serde_json::json;
 
@@ -161,7 +161,7 @@ fn a_controller_that_is_off_leaves_its_objects_alone() {
     let mut memory = Box::new(Memory::new());
     let mut space = Box::new(Space::new());
     let controllers = Enabled::parse(["*", "-replicaset"].into_iter()).unwrap();
-    assert!(controllers.contains(Controller::Deployment));
+    assert!(controllers.contains(ControllerName::Deployment));
     let settings = Settings { rate: None, controllers, ..Settings::DEFAULT };
     let mut cluster = Cluster::with(&mut memory, &mut space, 1, settings);
     cluster.create("deployments", deployment("web", 3));

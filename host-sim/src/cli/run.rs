@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use picokube_core::limits::SELECTOR;
-use picokube_core::manager::{Controller, Enabled, Rate, Settings};
+use picokube_core::manager::{ControllerName, Enabled, Rate, Settings};
 use picokube_core::time::Duration;
 use picokube_core::watch::length_in_url;
 
@@ -105,7 +105,8 @@ pub(super) fn settings(options: &ControllerOptions, defaults: &Defaults) -> Resu
         Ok(enabled) => enabled,
         Err(unknown) => match upstream::controller(unknown.item) {
             Some(name) => {
-                let ours = Controller::ALL.map(Controller::name).join(", ");
+                let ours: Vec<_> = ControllerName::ALL.iter().map(|ours| ours.name()).collect();
+                let ours = ours.join(", ");
                 let item = unknown.item;
                 bail!(
                     "--controllers: \"{item}\": kube-controller-manager has a {name}, picokube does not; \
@@ -197,7 +198,8 @@ mod tests {
     fn controllers_are_chosen_as_in_kubernetes() {
         let runs = |list: &str| {
             let enabled = parsed(&["--controllers", list]).unwrap().controllers;
-            Controller::ALL.map(|controller| enabled.contains(controller))
+            let all = ControllerName::ALL.iter();
+            all.map(|controller| enabled.contains(*controller)).collect::<Vec<_>>()
         };
         assert_eq!(runs("*"), [true, true]);
         assert_eq!(runs("*,-replicaset"), [true, false]);

@@ -66,7 +66,7 @@ pub(super) fn controller(item: &str) -> Option<&'static str> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use picokube_core::manager::Controller;
+    use picokube_core::manager::ControllerName;
 
     use super::*;
 
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn no_name_is_there_twice_or_one_of_ours() {
-        let ours = Controller::ALL.iter().flat_map(|ours| [ours.name(), ours.alias()]);
+        let ours = ControllerName::ALL.iter().flat_map(|ours| [ours.name(), ours.alias()]);
         let others = OTHERS.iter().flat_map(|(name, alias)| [*name, *alias]);
         let all: Vec<&str> = ours.chain(others).filter(|name| !name.is_empty()).collect();
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());

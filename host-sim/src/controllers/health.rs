@@ -9,7 +9,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use picokube_core::manager::{Controller, Settings};
+use picokube_core::manager::{ControllerName, Settings};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 
@@ -117,9 +117,9 @@ fn live(health: Option<Health>) -> Vec<Check> {
     let Some(health) = health else {
         return vec![("controllers", Err("they do not answer".to_owned()))];
     };
-    let enabled = Controller::ALL
-        .into_iter()
-        .filter(|controller| health.settings.controllers.contains(*controller));
+    let enabled = ControllerName::ALL
+        .iter()
+        .filter(|controller| health.settings.controllers.contains(**controller));
     enabled.map(|controller| (controller.name(), Ok(()))).collect()
 }
 

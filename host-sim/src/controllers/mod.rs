@@ -99,7 +99,7 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
     let mut random = Random::from_entropy();
     let seed = random.next_u64() as u32;
     let mut workspace = Box::new(Workspace::<LANES, WORKERS, EVENTS>::new());
-    let manager = Manager::new(parts, workspace.desk(), settings, random.next_u64());
+    let manager = Manager::new(parts, workspace.parts(), settings, random.next_u64());
     let runtime = &Runtime::new(manager, seed);
     let mut memory: Vec<ConnectionBuffers> =
         (0..KINDS.len() + 2 * LANES).map(|_| Buffers::new()).collect();
@@ -181,9 +181,11 @@ fn health(manager: &Manager<'_>, settings: Settings) -> Health {
     Health {
         settings,
         started: manager.has_started(),
-        blind_replica_sets: sets.filter(|(slot, _)| cache.is_blind(Kind::Pod, *slot)).count(),
-        blind_deployments: deployments
+        blind_replica_sets: sets
             .filter(|(slot, _)| cache.is_blind(Kind::ReplicaSet, *slot))
+            .count(),
+        blind_deployments: deployments
+            .filter(|(slot, _)| cache.is_blind(Kind::Deployment, *slot))
             .count(),
     }
 }

@@ -103,12 +103,14 @@ impl<'m> World<'m> {
 
     fn plan_wake(&mut self, device: &mut Device<'m>) {
         let now = self.now;
-        let watches = KINDS.map(|kind| device.when(device.manager.watch(kind).poll_at()));
+        let watches =
+            KINDS.map(|kind| device.manager.poll_watch_at(kind).map(|at| device.when(at)));
         // What is due but has not been done waits for a lane, which tells when it is free.
         let due = device.manager.poll_at().map(|at| device.when(at));
         let lanes = device.lanes.iter().filter(|lane| lane.work.is_none());
         let rested = lanes.map(|lane| lane.not_before);
-        let next = watches.into_iter().chain(due).chain(rested).filter(|at| *at > now).min();
+        let next =
+            watches.into_iter().flatten().chain(due).chain(rested).filter(|at| *at > now).min();
         let Some(at) = next else { return };
         if device.wakes_at.is_none_or(|planned| at < planned) {
             device.wakes_at = Some(at);

@@ -1,6 +1,6 @@
 //! The fixed memory of simulated controllers.
 
-use picokube_core::manager::{Desk, Workspace};
+use picokube_core::manager::{Workspace, WorkspaceParts};
 use picokube_core::resources;
 use picokube_core::resources::Parts;
 
@@ -45,12 +45,12 @@ impl Memory {
         Self { resources, work: Box::new(Work::new()) }
     }
 
-    pub(super) fn parts(&mut self) -> (Parts<'_>, Desk<'_>) {
+    pub(super) fn parts(&mut self) -> (Parts<'_>, WorkspaceParts<'_>) {
         let parts = match &mut self.resources {
             Resources::Roomy(memory) => memory.parts(),
             Resources::Wide(memory) => memory.parts(),
             Resources::Tight(memory) => memory.parts(),
         };
-        (parts, self.work.desk())
+        (parts, self.work.parts())
     }
 }

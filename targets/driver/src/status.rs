@@ -121,7 +121,7 @@ fn write_shortage(manager: &Manager<'_>, out: &mut dyn fmt::Write) -> fmt::Resul
 /// In the form of Kubernetes' verbose health checks.
 fn write_ready(manager: &Manager<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
     for (kind, name) in KINDS {
-        match manager.watch(kind).has_synced() {
+        match manager.has_synced(kind) {
             true => writeln!(out, "[+]{name} ok")?,
             false => writeln!(out, "[-]{name} not listed yet")?,
         }

@@ -56,7 +56,7 @@ fn runtime(configuration: &'static Configuration<'static>, seed: u64) -> &'stati
     static STORES: ConstStaticCell<Stores> = ConstStaticCell::new(Stores::new());
     static WORKSPACE: ConstStaticCell<Workspace> = ConstStaticCell::new(Workspace::new());
     static RUNTIME: StaticCell<Runtime<'static>> = StaticCell::new();
-    let (parts, desk) = (STORES.take().parts(), WORKSPACE.take().desk());
+    let (parts, desk) = (STORES.take().parts(), WORKSPACE.take().parts());
     RUNTIME
         .init(Runtime::new(Manager::new(parts, desk, settings(configuration), seed), seed as u32))
 }

@@ -1,7 +1,7 @@
 //! A ReplicaSet deletes only pods that are its own, and only as many as are too many.
 
 use picokube_core::link::Slot;
-use picokube_core::store::Owner;
+use picokube_core::store::Kind;
 
 use super::super::operation::Verb;
 use super::wanted::Wanted;
@@ -37,8 +37,5 @@ pub(super) fn owner_of_pod(issued: &Issued<'_, '_>) -> Option<Slot> {
     let cache = issued.cache;
     let operation = issued.operation;
     let pod = cache.pods.find(cache.texts, &operation.namespace, &operation.name)?;
-    match cache.owner_of_pod(pod) {
-        Owner::Resolved(set) => Some(set),
-        Owner::None | Owner::Unresolved => None,
-    }
+    cache.owner_of(Kind::Pod, pod).of(Kind::ReplicaSet)
 }

@@ -20,7 +20,7 @@ pub(super) struct Looks(BTreeSet<(usize, &'static str, String)>);
 impl Looks {
     pub(super) fn check(&mut self, device: &Device<'_>, issued: &Issued<'_, '_>) -> Verdict {
         let kinds = [Kind::Pod, Kind::ReplicaSet, Kind::Deployment];
-        if kinds.iter().any(|kind| !device.manager.watch(*kind).has_synced()) {
+        if kinds.iter().any(|kind| !device.manager.has_synced(*kind)) {
             return Err((SYNCED, "a list is missing".to_owned()));
         }
         let operation = issued.operation;

@@ -23,7 +23,7 @@ mod workers;
 
 use picokube_core::link::Slot;
 use picokube_core::manager::{Body, Failure, Request, Ticket};
-use picokube_core::store::{Cache, Entry, Pod};
+use picokube_core::store::{Cache, Entry, Kind, Pod};
 use picokube_core::wire::Uid;
 
 use crate::server::Server;
@@ -330,15 +330,15 @@ impl Checks {
 
 impl Issued<'_, '_> {
     /// The pods of a ReplicaSet that count, as the controller knows them.
-    fn claimed(&self, set: Slot) -> impl Iterator<Item = (Slot, &Entry<Pod>)> {
+    fn claimed(&self, set: Slot) -> impl Iterator<Item = (Slot, Entry<'_, Pod>)> {
         let cache = self.cache;
         let rs = cache.replica_sets.get(set);
-        let is_claimed = move |pod: &Entry<Pod>| {
+        let is_claimed = move |pod: &Entry<'_, Pod>| {
             let labels = pod.record.labels;
             let selects = rs.is_some_and(|rs| rs.record.selector.matches(cache.texts, labels));
             pod.record.is_active() && selects
         };
-        cache.pods_of(set).filter(move |(_, pod)| is_claimed(pod))
+        cache.pods_of(Kind::ReplicaSet, set).filter(move |(_, pod)| is_claimed(pod))
     }
 
     /// The version of the request's object, as the controller knows it.

@@ -1,7 +1,7 @@
 //! A Deployment that recreates starts no new pod while an old one is still there.
 
 use picokube_core::manager::{Body, Make};
-use picokube_core::store::Owner;
+use picokube_core::store::Kind;
 use picokube_core::wire::Strategy;
 
 use super::super::operation::Verb;
@@ -41,12 +41,12 @@ pub(super) fn check(rolling: &Rolling, issued: &Issued<'_, '_>) -> Verdict {
     }
     let template = d.record.template();
     let old = cache.pods.iter().filter(|(_, pod)| !pod.record.phase().is_terminal());
-    let old = old.filter(|(slot, _)| match cache.owner_of_pod(*slot) {
-        Owner::Resolved(set) => {
-            cache.owner_of_replica_set(set) == Owner::Resolved(deployment)
-                && cache.replica_sets.get(set).is_some_and(|rs| rs.record.template() != template)
-        }
-        Owner::None | Owner::Unresolved => false,
+    let is_old = |set| {
+        cache.owner_of(Kind::ReplicaSet, set).of(Kind::Deployment) == Some(deployment)
+            && cache.replica_sets.get(set).is_some_and(|rs| rs.record.template() != template)
+    };
+    let old = old.filter(|(slot, _)| {
+        cache.owner_of(Kind::Pod, *slot).of(Kind::ReplicaSet).is_some_and(is_old)
     });
     match old.count() {
         0 => Ok(()),

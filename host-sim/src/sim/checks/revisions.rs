@@ -1,7 +1,7 @@
 //! The revision that a ReplicaSet gets is above those of all its siblings that are known.
 
 use picokube_core::manager::{Body, Make};
-use picokube_core::store::Owner;
+use picokube_core::store::Kind;
 use serde_json::Value;
 
 use super::super::operation::Verb;
@@ -24,10 +24,11 @@ pub(super) fn check(issued: &Issued<'_, '_>) -> Verdict {
         }
         _ if operation.is(Verb::Patch, "replicasets") => {
             let set = cache.replica_sets.find(cache.texts, &operation.namespace, &operation.name);
-            let owner = set.map_or(Owner::None, |set| cache.owner_of_replica_set(set));
+            let owner =
+                set.and_then(|set| cache.owner_of(Kind::ReplicaSet, set).of(Kind::Deployment));
             let document: Value = serde_json::from_str(issued.document).unwrap_or_default();
             let revision = document["metadata"]["annotations"][REVISION].as_str();
-            (owner.slot(), set, revision.and_then(|revision| revision.parse().ok()))
+            (owner, set, revision.and_then(|revision| revision.parse().ok()))
         }
         _ => return Ok(()),
     };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use picokube_core::link::Slot;
-use picokube_core::store::{Cache, Deployment, Entry, Owner, ReplicaSet};
+use picokube_core::store::{Cache, Deployment, Entry, Kind, ReplicaSet};
 use picokube_core::wire::{IntOrPercent, Strategy, Uid};
 use serde_json::Value;
 
@@ -33,8 +33,8 @@ pub(super) struct Rolling {
 pub(super) struct Scaling<'i, 'm> {
     pub(super) deployment: Slot,
     pub(super) set: Slot,
-    pub(super) d: &'i Entry<Deployment>,
-    pub(super) rs: &'i Entry<ReplicaSet>,
+    pub(super) d: Entry<'i, Deployment>,
+    pub(super) rs: Entry<'i, ReplicaSet>,
     pub(super) to: i32,
     pub(super) cache: &'i Cache<'m>,
 }
@@ -76,7 +76,7 @@ impl Rolling {
         let to = document["spec"]["replicas"].as_i64()?;
         let cache = issued.cache;
         let set = cache.replica_sets.find(cache.texts, &operation.namespace, &operation.name)?;
-        let Owner::Resolved(deployment) = cache.owner_of_replica_set(set) else { return None };
+        let deployment = cache.owner_of(Kind::ReplicaSet, set).of(Kind::Deployment)?;
         let (d, rs) = (cache.deployments.get(deployment)?, cache.replica_sets.get(set)?);
         let (_, since) = self.known.get(&(issued.device, d.uid()))?;
         let settled = issued.now.micros_since(*since) > CARRIED_OUT_WITHIN_SECS * 1_000_000;

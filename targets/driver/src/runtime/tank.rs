@@ -353,6 +353,7 @@ mod tests {
     use embassy_futures::block_on;
     use embassy_futures::poll_once;
     use picokube_core::json::Digest;
+    use picokube_core::kind::Kind;
     use picokube_core::manager::{Make, ObjectName, Target};
     use picokube_core::wire::Uid;
 
@@ -362,7 +363,8 @@ mod tests {
     fn pod_of(set: u8) -> Splice {
         let uid = Uid::from_bytes([set; 16]);
         let make = Make::Pod { owner: ObjectName::new(), more: 0 };
-        Splice { source: Target::new(), uid, template: Digest::from_bits(0), make }
+        let (source, kind) = (Target::new(), Kind::ReplicaSet);
+        Splice { source, kind, uid, template: Digest::from_bits(0), make }
     }
 
     fn with_one_tank(check: impl FnOnce(&Tanks<'_>)) {

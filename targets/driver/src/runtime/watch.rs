@@ -99,8 +99,8 @@ impl Runtime<'_> {
 
     /// A watch has times of its own: those of requests may have passed while all lanes are busy.
     fn until_watch_is_due(&self, kind: Kind, before: u32) -> impl Future<Output = Either<(), ()>> {
-        let at = self.manager.borrow().watch(kind).poll_at();
-        self.until_something_happens(before, Some(at))
+        let at = self.manager.borrow().poll_watch_at(kind);
+        self.until_something_happens(before, at)
     }
 
     fn poll_watch(&self, kind: Kind) -> Wanted {
@@ -116,7 +116,7 @@ impl Runtime<'_> {
     fn write_target(&self, kind: Kind, id: RequestId, target: &mut Target) -> fmt::Result {
         target.clear();
         let manager = self.manager.borrow();
-        let request = manager.watch(kind).request(id).ok_or(fmt::Error)?;
+        let request = manager.watch_request(kind, id).ok_or(fmt::Error)?;
         write!(target, "{request}")
     }
 

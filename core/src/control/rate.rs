@@ -2,27 +2,40 @@
 
 use crate::time::{Duration, Instant};
 
-use super::settings::Rate;
+/// A token bucket: so many requests a second, so many at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Rate {
+    /// Requests a second (`--kube-api-qps`).
+    pub qps: u32,
+    /// Requests at once (`--kube-api-burst`).
+    pub burst: u32,
+}
+
+impl Rate {
+    /// Kubernetes' default: 20 a second, 30 at once.
+    pub const KUBERNETES: Self = Self { qps: 20, burst: 30 };
+}
 
 /// The bucket of one controller.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bucket {
+pub(crate) struct Bucket {
     /// When all tokens will be there again.
     full_at: Instant,
 }
 
 impl Bucket {
-    pub(super) const FULL: Self = Self { full_at: Instant::ZERO };
+    pub(crate) const FULL: Self = Self { full_at: Instant::ZERO };
 
     /// When a token is there: now or earlier, if there is one.
-    pub(super) fn ready_at(&self, rate: Option<Rate>) -> Instant {
+    pub(crate) fn ready_at(&self, rate: Option<Rate>) -> Instant {
         let Some(rate) = rate else { return Instant::ZERO };
         let tokens = token(rate).saturating_mul(u64::from(rate.burst.max(1)) - 1);
         Instant::from_micros(self.full_at.as_micros().saturating_sub(tokens.as_micros()))
     }
 
     /// Takes a token.
-    pub(super) fn take(&mut self, rate: Option<Rate>, now: Instant) {
+    pub(crate) fn take(&mut self, rate: Option<Rate>, now: Instant) {
         if let Some(rate) = rate {
             self.full_at = self.full_at.max(now) + token(rate);
         }
