@@ -29,4 +29,13 @@ mod tests {
         assert!(!description("io.k8s.api.core.v1.Pod", "").is_empty());
         assert_eq!(description("io.k8s.api.core.v1.Pod", "nope"), "");
     }
+
+    #[test]
+    fn no_description_tells_of_a_removed_field() {
+        for (name, fields) in DOCS.iter() {
+            for (field, doc) in fields {
+                assert!(!doc.0.contains("`json:"), "{name}.{field}: {}", doc.0);
+            }
+        }
+    }
 }

@@ -146,7 +146,8 @@ class Source:
                 if field:
                     self.structs[struct].append((field.group(1), self.qualify(package, field.group(2), aliases),
                                                  field.group(3), comment))
-            comment = [] if stripped else ([] if struct is None else comment)
+            # A blank line parts a field's comment from one above it, such as that of a removed field.
+            comment = []
 
     @staticmethod
     def qualify(package, go_type, aliases):
