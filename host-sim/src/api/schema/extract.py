@@ -32,8 +32,9 @@ MODELS = {
 }
 ROOTS = {
     "corev1": "Binding ConfigMap ConfigMapList Event EventList Namespace NamespaceList Node NodeList "
-              "PersistentVolumeClaim PersistentVolumeClaimList Pod PodList ResourceQuota ResourceQuotaList "
-              "Secret SecretList ServiceAccount ServiceAccountList Service ServiceList",
+              "PersistentVolumeClaim PersistentVolumeClaimList Pod PodList ReplicationController "
+              "ReplicationControllerList ResourceQuota ResourceQuotaList Secret SecretList ServiceAccount "
+              "ServiceAccountList Service ServiceList",
     "appsv1": "ControllerRevision ControllerRevisionList DaemonSet DaemonSetList Deployment DeploymentList "
               "ReplicaSet ReplicaSetList StatefulSet StatefulSetList",
     "batchv1": "Job JobList", "coordinationv1": "Lease LeaseList", "eventsv1": "Event EventList",

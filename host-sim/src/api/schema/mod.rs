@@ -409,5 +409,9 @@ mod tests {
         assert!(volume.field("emptyDir").unwrap().inlined);
         assert_eq!(volume.inlined.len(), 1);
         assert!(pod_spec.field("volumes").unwrap().patch_retain_keys);
+        let status = object_type("io.k8s.api.core.v1.ReplicationControllerStatus").unwrap();
+        let conditions = status.field("conditions").unwrap();
+        assert!(conditions.patch_merge && conditions.patch_merge_key == Some("type"));
+        assert_eq!(conditions.list, ListType::Map(vec!["type"]));
     }
 }
