@@ -238,6 +238,45 @@ mod tests {
     }
 
     #[test]
+    fn a_replication_controller_is_told_with_its_scale_in_both_forms() {
+        let core = resources("", "v1").unwrap();
+        let list = core["resources"].as_array().unwrap();
+        let find = |name: &str| list.iter().find(|r| r["name"] == name).unwrap();
+        assert_eq!(
+            find("replicationcontrollers"),
+            &json!({"name": "replicationcontrollers", "singularName": "replicationcontroller",
+                    "namespaced": true, "kind": "ReplicationController", "shortNames": ["rc"],
+                    "categories": ["all"],
+                    "verbs": ["create", "delete", "deletecollection", "get", "list", "patch",
+                              "update", "watch"]})
+        );
+        assert_eq!(
+            find("replicationcontrollers/scale"),
+            &json!({"name": "replicationcontrollers/scale", "singularName": "", "namespaced": true,
+                    "group": "autoscaling", "version": "v1", "kind": "Scale",
+                    "verbs": ["get", "patch", "update"]})
+        );
+        assert_eq!(
+            find("replicationcontrollers/status"),
+            &json!({"name": "replicationcontrollers/status", "singularName": "",
+                    "namespaced": true, "kind": "ReplicationController",
+                    "verbs": ["get", "patch", "update"]})
+        );
+        let core = aggregated_core(AggregatedVersion::V2);
+        let list = core["items"][0]["versions"][0]["resources"].as_array().unwrap();
+        let found = list.iter().find(|r| r["resource"] == "replicationcontrollers").unwrap();
+        assert_eq!(
+            found["subresources"],
+            json!([
+                {"subresource": "scale", "verbs": ["get", "patch", "update"],
+                 "responseKind": {"group": "autoscaling", "version": "v1", "kind": "Scale"}},
+                {"subresource": "status", "verbs": ["get", "patch", "update"],
+                 "responseKind": {"group": "", "version": "v1", "kind": "ReplicationController"}},
+            ])
+        );
+    }
+
+    #[test]
     fn aggregated_discovery_has_everything_in_two_documents() {
         let core = aggregated_core(AggregatedVersion::V2);
         assert_eq!(core["apiVersion"], "apidiscovery.k8s.io/v2");

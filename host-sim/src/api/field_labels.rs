@@ -61,6 +61,7 @@ pub(super) const SECRET: &[FieldLabel] = &[text("type", &["type"])];
 pub(super) const SERVICE: &[FieldLabel] =
     &[text("spec.clusterIP", &["spec", "clusterIP"]), text("spec.type", &["spec", "type"])];
 
+/// Of ReplicaSets, and of ReplicationControllers.
 pub(super) const REPLICA_SET: &[FieldLabel] = &[FieldLabel {
     label: "status.replicas",
     source: FieldSource::Number(&["status", "replicas"]),

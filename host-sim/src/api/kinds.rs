@@ -135,6 +135,23 @@ pub static ALL: &[Kind] = &[
         ..core("Pod", "PodList", "pods")
     },
     Kind {
+        field_labels: field_labels::REPLICA_SET,
+        singular: "replicationcontroller",
+        short_names: &["rc"],
+        categories: ALL_CATEGORY,
+        generation: Generation::Spec,
+        subresources: &[SCALE, status("", "v1", "ReplicationController")],
+        rules: Rules {
+            defaults: defaults::replication_controller,
+            validate: validation::replication_controller,
+            validate_status: validation::replica_set_status,
+            ..PLAIN
+        },
+        columns: table::REPLICA_SET,
+        row: table::replication_controller,
+        ..core("ReplicationController", "ReplicationControllerList", "replicationcontrollers")
+    },
+    Kind {
         singular: "resourcequota",
         short_names: &["quota"],
         subresources: &[status("", "v1", "ResourceQuota")],

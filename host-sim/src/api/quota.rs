@@ -286,6 +286,7 @@ mod tests {
             ),
             ("pods", pod(json!({"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}))),
             ("configmaps", json!({})),
+            ("replicationcontrollers", json!({})),
             ("serviceaccounts", json!({})),
         ];
         for (plural, object) in cases {
@@ -298,6 +299,11 @@ mod tests {
                 .get("services.nodeports"),
             Some(&Quantity::whole(2))
         );
+        let controllers = kind_of("replicationcontrollers");
+        for resource in ["replicationcontrollers", "count/replicationcontrollers"] {
+            let used = usage(controllers, &json!({})).get(resource).copied();
+            assert_eq!(used, Some(Quantity::whole(1)), "{resource}");
+        }
         let deployments = kind::find("apps", "v1", "deployments").unwrap();
         assert!(concerns("count/deployments.apps", deployments));
         assert!(!concerns("deployments", deployments));

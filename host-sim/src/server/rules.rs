@@ -136,9 +136,9 @@ pub(super) fn scale_replicas(name: &str, scale: &Value) -> Result<i64, Status> {
     Ok(replicas)
 }
 
-/// A selector in string form.
-pub(super) fn selector_text(selector: &Value) -> String {
-    LabelSelector::of_object(selector).map(|selector| selector.to_string()).unwrap_or_default()
+/// The selector of a workload in string form.
+pub(super) fn selector_text(kind: &Kind, object: &Value) -> String {
+    LabelSelector::of_workload(kind, object).map(|s| s.to_string()).unwrap_or_default()
 }
 
 /// The refusal of DeleteOptions.

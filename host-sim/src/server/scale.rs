@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::api::kind::Kind;
 use crate::api::status::Status;
 use crate::store::object_key;
 use crate::time::Timestamp;
@@ -21,7 +22,7 @@ impl Server {
         let key = object_key(&target.namespace, &target.name);
         let entry = self.store.get(id, &key);
         let entry = entry.ok_or_else(|| Status::not_found(target.kind, &target.name))?;
-        Ok(Response::value(200, &scale_of(&entry.parse())))
+        Ok(Response::value(200, &scale_of(target.kind, &entry.parse())))
     }
 
     /// PUT or PATCH of a Scale.
@@ -40,7 +41,7 @@ impl Server {
         let scale = match &call.body {
             Body::Raw { media_type, bytes } => {
                 let patch = PatchType::of(media_type)?;
-                rules::patch_scale(patch, &scale_of(&old), bytes, &call.options)?
+                rules::patch_scale(patch, &scale_of(kind, &old), bytes, &call.options)?
             }
             Body::Object(_) => call.take_object()?.object,
         };
@@ -69,12 +70,12 @@ impl Server {
             Stored::Entry(entry) => entry.parse(),
             Stored::DryRun(object) => object,
         };
-        Ok(Response::value(200, &scale_of(&object)))
+        Ok(Response::value(200, &scale_of(kind, &object)))
     }
 }
 
 /// A workload seen as a Scale.
-fn scale_of(object: &Value) -> Value {
+fn scale_of(kind: &Kind, object: &Value) -> Value {
     let metadata = &object["metadata"];
     let mut scale = json!({
         "kind": "Scale",
@@ -95,7 +96,7 @@ fn scale_of(object: &Value) -> Value {
     if let Some(replicas) = object["spec"]["replicas"].as_i64().filter(|r| *r != 0) {
         scale["spec"]["replicas"] = Value::from(replicas);
     }
-    let selector = rules::selector_text(&object["spec"]["selector"]);
+    let selector = rules::selector_text(kind, object);
     if !selector.is_empty() {
         scale["status"]["selector"] = Value::String(selector);
     }

@@ -10,6 +10,7 @@ mod deleting;
 mod manifests;
 mod nodes;
 mod reading;
+mod replication_controllers;
 mod watching;
 
 use anyhow::Result;

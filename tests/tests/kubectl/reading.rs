@@ -180,6 +180,7 @@ fn discovery_names_every_resource() -> Result<()> {
         &["services", "svc", "v1", "true", "Service"],
         &["serviceaccounts", "sa", "v1", "true", "ServiceAccount"],
         &["persistentvolumeclaims", "pvc", "v1", "true", "PersistentVolumeClaim"],
+        &["replicationcontrollers", "rc", "v1", "true", "ReplicationController"],
         &["resourcequotas", "quota", "v1", "true", "ResourceQuota"],
         &["deployments", "deploy", "apps/v1", "true", "Deployment"],
         &["replicasets", "rs", "apps/v1", "true", "ReplicaSet"],
@@ -210,9 +211,11 @@ fn discovery_names_every_resource() -> Result<()> {
 fn explain_knows_the_fields() -> Result<()> {
     let server = Picokube::server()?;
     let kubectl = server.kubectl()?;
-    let text = kubectl.ok(&["explain", "deployment.spec"])?;
-    for field in ["replicas", "selector", "template", "minReadySeconds"] {
-        ensure!(has_row(&text, &[field]), "no {field} in\n{text}");
+    for spec in ["deployment.spec", "rc.spec"] {
+        let text = kubectl.ok(&["explain", spec])?;
+        for field in ["replicas", "selector", "template", "minReadySeconds"] {
+            ensure!(has_row(&text, &[field]), "no {field} in\n{text}");
+        }
     }
     let text = kubectl.ok(&["explain", "pod.spec.containers.livenessProbe.httpGet"])?;
     ensure!(has_row(&text, &["port"]) && text.contains("-required-"), "{text}");

@@ -27,9 +27,18 @@ fn try_apply(
     manager: &str,
     force: bool,
 ) -> Result<Value, Status> {
+    try_apply_to(deployments(), live, config, manager, force)
+}
+
+fn try_apply_to(
+    kind: &Kind,
+    live: Option<&Value>,
+    config: &Value,
+    manager: &str,
+    force: bool,
+) -> Result<Value, Status> {
     let body = config.to_string();
     let now = if live.is_some() { LATE } else { EARLY };
-    let kind = deployments();
     let validation = FieldValidation::Strict;
     let decoded = apply(kind, live, body.as_bytes(), writer(manager, now), force, validation)?;
     let mut object = decoded.object;
@@ -72,6 +81,25 @@ fn an_applier_owns_what_it_states_and_nothing_else() {
         }}])
     );
     assert_eq!(object["spec"]["strategy"]["type"], "RollingUpdate");
+}
+
+#[test]
+fn the_selector_of_a_replication_controller_is_owned_as_a_whole() {
+    let mut config = web();
+    config["apiVersion"] = json!("v1");
+    config["kind"] = json!("ReplicationController");
+    config["spec"]["selector"] = json!({"app": "web"});
+    let kind = kind::find("", "v1", "replicationcontrollers").unwrap();
+    let object = try_apply_to(kind, None, &config, "kubectl", false).unwrap();
+    let owned = &entry(&object, "kubectl")["fieldsV1"]["f:spec"];
+    assert_eq!((&owned["f:selector"], &owned["f:replicas"]), (&json!({}), &json!({})));
+    let mut other = config.clone();
+    other["spec"]["selector"] = json!({"app": "web", "tier": "front"});
+    let refused = try_apply_to(kind, Some(&object), &other, "other", false).unwrap_err();
+    assert!(refused.message.contains(".spec.selector"), "{}", refused.message);
+    let forced = try_apply_to(kind, Some(&object), &other, "other", true).unwrap();
+    assert_eq!(forced["spec"]["selector"], other["spec"]["selector"]);
+    assert!(entry(&forced, "kubectl")["fieldsV1"]["f:spec"].get("f:selector").is_none());
 }
 
 #[test]

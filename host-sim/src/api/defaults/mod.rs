@@ -12,7 +12,8 @@ pub(super) use misc::{
 };
 pub(super) use pod::pod;
 pub(super) use workload::{
-    daemon_set, deployment, job, labels_from_template, replica_set, stateful_set,
+    daemon_set, deployment, job, labels_from_template, replica_set, replication_controller,
+    stateful_set,
 };
 
 /// For kinds without defaults.

@@ -77,6 +77,42 @@ fn replica_sets_default_their_template_like_deployments() {
 }
 
 #[test]
+fn a_replication_controller_takes_labels_and_selector_from_its_template() {
+    let own = json!({"tier": "front"});
+    let template_labels = json!({"app": "web"});
+    let unlabelled = json!({"spec": {"containers": [{"name": "app", "image": "img:v1"}]}});
+    // Given labels, selector and template; labels and selector afterwards.
+    let cases = [
+        (Value::Null, Value::Null, template(), template_labels.clone(), template_labels.clone()),
+        (json!({}), json!({}), template(), template_labels.clone(), template_labels.clone()),
+        (own.clone(), Value::Null, template(), own.clone(), template_labels.clone()),
+        (Value::Null, own.clone(), template(), template_labels.clone(), own.clone()),
+        (Value::Null, Value::Null, unlabelled, Value::Null, Value::Null),
+        (Value::Null, Value::Null, Value::Null, Value::Null, Value::Null),
+    ];
+    for (labels, selector, template, wanted_labels, wanted_selector) in cases {
+        let given = json!({"metadata": {"labels": labels},
+                           "spec": {"selector": selector, "template": template}});
+        let object = defaulted("", "replicationcontrollers", given.clone());
+        assert_eq!(object["metadata"]["labels"], wanted_labels, "{given}");
+        assert_eq!(object["spec"]["selector"], wanted_selector, "{given}");
+    }
+}
+
+#[test]
+fn a_replication_controller_is_completed_like_a_replica_set() {
+    let given = json!({"spec": {"template": template()}});
+    let object = defaulted("", "replicationcontrollers", given);
+    assert_eq!(
+        object["spec"],
+        json!({"replicas": 1, "selector": {"app": "web"}, "template": defaulted_template()})
+    );
+    let given = json!({"spec": {"replicas": 0, "minReadySeconds": 5}});
+    let object = defaulted("", "replicationcontrollers", given.clone());
+    assert_eq!(object["spec"], given["spec"], "an absent template stays absent");
+}
+
+#[test]
 fn pods_get_requests_from_limits_and_templates_do_not() {
     let container = json!({"name": "a", "image": "i:1",
         "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "100m"}}});

@@ -1,10 +1,10 @@
-//! Defaults of Deployment, ReplicaSet, StatefulSet, DaemonSet and Job.
+//! Defaults of Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet and Job.
 
 use serde_json::{Value, json};
 
 use super::misc::claim_spec;
 use super::pod::template;
-use crate::api::object::{at, child, default, int, list_mut, text};
+use crate::api::object::{at, child, default, entries, int, list_mut, set, text};
 
 pub(in crate::api) fn deployment(deployment: &mut Value) {
     let spec = child(deployment, "spec");
@@ -25,6 +25,19 @@ pub(in crate::api) fn replica_set(replica_set: &mut Value) {
     let spec = child(replica_set, "spec");
     template(spec);
     default(spec, "replicas", 1);
+}
+
+pub(in crate::api) fn replication_controller(controller: &mut Value) {
+    labels_from_template(controller);
+    let spec = child(controller, "spec");
+    if let Some(labels) = template_labels(spec) {
+        default_labels(spec, "selector", labels);
+    }
+    default(spec, "replicas", 1);
+    // Unlike that of a ReplicaSet the template can be absent, and then stays so.
+    if spec.get("template").is_some_and(Value::is_object) {
+        template(spec);
+    }
 }
 
 pub(in crate::api) fn stateful_set(stateful_set: &mut Value) {
@@ -91,11 +104,22 @@ pub(in crate::api) fn job(job: &mut Value) {
     default(spec, "podReplacementPolicy", policy);
 }
 
-/// A job without labels takes those of its template.
+/// A Job or ReplicationController without labels takes those of its template.
 pub(in crate::api) fn labels_from_template(object: &mut Value) {
-    let own = at(object, &["metadata", "labels"]).as_object().is_some_and(|l| !l.is_empty());
-    let labels = at(object, &["spec", "template", "metadata", "labels"]).clone();
-    if !own && labels.as_object().is_some_and(|l| !l.is_empty()) {
-        *child(child(object, "metadata"), "labels") = labels;
+    if let Some(labels) = template_labels(at(object, &["spec"])) {
+        default_labels(child(object, "metadata"), "labels", labels);
+    }
+}
+
+/// The labels of a template, if it has some.
+fn template_labels(spec: &Value) -> Option<Value> {
+    let labels = at(spec, &["template", "metadata", "labels"]);
+    labels.as_object().is_some_and(|labels| !labels.is_empty()).then(|| labels.clone())
+}
+
+/// Sets a map of labels that is absent or empty.
+fn default_labels(value: &mut Value, name: &str, labels: Value) {
+    if entries(value, name).next().is_none() {
+        set(value, name, labels);
     }
 }

@@ -131,6 +131,36 @@ fn each_endpoint_changes_its_own_part() {
 }
 
 #[test]
+fn a_replication_controller_starts_without_status_and_counts_changes_of_its_spec() {
+    let kind = find("", "replicationcontrollers");
+    let mut given = web();
+    given["apiVersion"] = json!("v1");
+    given["kind"] = json!("ReplicationController");
+    given["spec"]["selector"] = json!({"app": "web"});
+    given["metadata"]["generation"] = json!(7);
+    given["status"] = json!({"replicas": 5, "readyReplicas": 5});
+    let old = created(kind, given);
+    assert_eq!(
+        (&old["status"], &old["metadata"]["generation"]),
+        (&json!({"replicas": 0}), &json!(1))
+    );
+    let mut value = old.clone();
+    value["spec"]["selector"] = json!({"app": "web", "tier": "front"});
+    value["spec"]["template"]["metadata"]["labels"]["tier"] = json!("front");
+    value["status"]["replicas"] = json!(2);
+    value["metadata"]["annotations"] = json!({"a": "b"});
+    let main = updated(kind, "", &old, value.clone()).unwrap();
+    assert_eq!((&main["spec"], &main["status"]), (&value["spec"], &old["status"]));
+    assert_eq!(main["metadata"]["generation"], 2);
+    let status = updated(kind, "status", &old, value.clone()).unwrap();
+    assert_eq!((&status["spec"], &status["status"]), (&old["spec"], &value["status"]));
+    assert_eq!(status["metadata"]["generation"], 1);
+    let mut annotated = old.clone();
+    annotated["metadata"]["annotations"] = json!({"a": "b"});
+    assert_eq!(updated(kind, "", &old, annotated).unwrap()["metadata"]["generation"], 1);
+}
+
+#[test]
 fn identity_and_deletion_cannot_be_changed() {
     let kind = find("", "pods");
     let mut old = created(kind, pod());

@@ -183,4 +183,24 @@ mod tests {
         assert_eq!(containers["x-kubernetes-patch-merge-key"], "name");
         assert_eq!(containers["x-kubernetes-list-map-keys"], json!(["name"]));
     }
+
+    #[test]
+    fn a_replication_controller_is_explained_in_both_versions() {
+        const SPEC: &str = "io.k8s.api.core.v1.ReplicationControllerSpec";
+        let core = parsed(v3("api/v1").unwrap());
+        let path = "/api/v1/namespaces/{namespace}/replicationcontrollers/{name}";
+        for below in ["", "/scale", "/status"] {
+            assert!(core["paths"][format!("{path}{below}")]["patch"].is_object(), "{below}");
+        }
+        for schemas in [&core["components"]["schemas"], &parsed(v2())["definitions"]] {
+            let fields = &schemas[SPEC]["properties"];
+            let replicas = fields["replicas"]["description"].as_str().unwrap();
+            assert!(replicas.starts_with("Replicas is the number of desired replicas."));
+            let template = fields["template"]["description"].as_str().unwrap();
+            assert!(template.starts_with("Template is the object that describes the pod"));
+            let selector = &fields["selector"];
+            assert_eq!(selector["additionalProperties"], json!({"type": "string"}));
+            assert_eq!(selector["x-kubernetes-map-type"], "atomic");
+        }
+    }
 }

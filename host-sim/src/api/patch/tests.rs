@@ -39,6 +39,24 @@ fn lists_merge_by_their_keys() {
 }
 
 #[test]
+fn a_replication_controllers_conditions_merge_and_its_selector_too() {
+    let kind = kind::find("", "v1", "replicationcontrollers").unwrap();
+    let object = json!({"spec": {"selector": {"app": "web"}},
+                        "status": {"conditions": [{"type": "A", "status": "True"}]}});
+    let patch = json!({"spec": {"selector": {"tier": "front"}},
+                       "status": {"conditions": [{"type": "ReplicaFailure", "status": "True"},
+                                                 {"type": "A", "status": "False"}]}});
+    let patched = strategic(kind, &object, patch);
+    assert_eq!(patched["spec"]["selector"], json!({"app": "web", "tier": "front"}));
+    let mut conditions = patched["status"]["conditions"].as_array().unwrap().clone();
+    conditions.sort_by_key(|c| c["type"].as_str().unwrap().to_owned());
+    assert_eq!(
+        Value::Array(conditions),
+        json!([{"type": "A", "status": "False"}, {"type": "ReplicaFailure", "status": "True"}])
+    );
+}
+
+#[test]
 fn kubectls_set_image_and_env_patches_work() {
     let patch = json!({"spec": {"template": {"spec": {
         "$setElementOrder/containers": [{"name": "app"}],

@@ -350,6 +350,46 @@ mod tests {
     }
 
     #[test]
+    fn a_replication_controller_is_read_as_json() {
+        let label = |w: &mut Writer| {
+            w.text(1, "app");
+            w.text(2, "web");
+        };
+        let body = enveloped("v1", "ReplicationController", |controller| {
+            controller.message(1, |meta| meta.text(1, "web"));
+            controller.message(2, |spec| {
+                number(spec, 1, 2);
+                spec.message(2, label);
+                spec.message(3, |template| template.message(1, |meta| meta.message(11, label)));
+                number(spec, 4, 5);
+            });
+            controller.message(3, |status| {
+                for field in 1..=5 {
+                    number(status, field, u64::from(field) + 10);
+                }
+                status.message(6, |condition| condition.text(1, "ReplicaFailure"));
+            });
+        });
+        let value = parse(&body).unwrap().value;
+        assert_eq!(value["kind"], "ReplicationController");
+        let spec = &value["spec"];
+        assert_eq!((&spec["replicas"], &spec["minReadySeconds"]), (&json!(2), &json!(5)));
+        assert_eq!(spec["selector"], json!({"app": "web"}));
+        assert_eq!(spec["template"]["metadata"]["labels"], json!({"app": "web"}));
+        let status = &value["status"];
+        for (field, count) in [
+            ("replicas", 11),
+            ("fullyLabeledReplicas", 12),
+            ("observedGeneration", 13),
+            ("readyReplicas", 14),
+            ("availableReplicas", 15),
+        ] {
+            assert_eq!(status[field], count, "{field}");
+        }
+        assert_eq!(status["conditions"][0]["type"], "ReplicaFailure");
+    }
+
+    #[test]
     fn other_bodies_are_refused() {
         assert!(parse(b"{}").unwrap_err().contains("expected prefix"));
         assert!(parse(b"k8s\0\xff").unwrap_err().contains("malformed"));

@@ -243,6 +243,21 @@ mod tests {
     }
 
     #[test]
+    fn replica_sets_and_replication_controllers_are_found_by_their_size() {
+        for resource in [("apps", "replicasets"), ("", "replicationcontrollers")] {
+            let matches =
+                |text: &str, object: &Value| select(resource, text).unwrap().matches(object);
+            let three =
+                json!({"metadata": {"name": "a", "namespace": "n"}, "status": {"replicas": 3}});
+            assert!(matches("status.replicas=3,metadata.name=a,metadata.namespace=n", &three));
+            assert!(!matches("status.replicas=0", &three));
+            assert!(matches("status.replicas=0", &json!({})));
+            let error = select(resource, "spec.replicas=3").unwrap_err();
+            assert_eq!(error, "field label not supported: spec.replicas");
+        }
+    }
+
+    #[test]
     fn unknown_fields_and_bad_syntax_are_refused() {
         let cases = [
             (("", "pods"), "spec.foo=x", "field label not supported: spec.foo"),

@@ -7,7 +7,10 @@ use serde_json::Value;
 
 use super::lexer::{Lexeme, Token, tokens};
 use crate::api::field::{FieldErrors, Path};
+use crate::api::kind::Kind;
 use crate::api::names;
+use crate::api::object::at;
+use crate::api::schema::Type;
 
 /// A conjunction of requirements on labels; without any it matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,6 +109,30 @@ impl LabelSelector {
         }
         requirements.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(Self { requirements, matches_nothing: false })
+    }
+
+    /// Reads `spec.selector` of a workload: a `LabelSelector` object, or labels, as its type has it.
+    pub fn of_workload(kind: &Kind, object: &Value) -> Result<Self, String> {
+        let spec = kind.object_type().and_then(|ty| ty.field("spec")?.ty.object());
+        let selector = spec.and_then(|ty| ty.field("selector"));
+        let given = at(object, &["spec", "selector"]);
+        match selector.map(|field| &field.ty) {
+            Some(Type::Map(_)) => Ok(Self::of_labels(given)),
+            _ => Self::of_object(given),
+        }
+    }
+
+    /// The selector that wants just these labels (a JSON map): without any it matches everything.
+    pub fn of_labels(labels: &Value) -> Self {
+        let equals = |(key, value): (&String, &Value)| Requirement {
+            key: key.clone(),
+            operator: Operator::Equals,
+            values: BTreeSet::from([value.as_str().unwrap_or("").to_owned()]),
+        };
+        let mut requirements: Vec<Requirement> =
+            labels.as_object().into_iter().flatten().map(equals).collect();
+        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        Self { requirements, matches_nothing: false }
     }
 
     /// Whether an object's labels (a JSON map, or nothing) fulfil it.
@@ -455,6 +482,18 @@ mod tests {
         assert!(!LabelSelector::of_object(&Value::Null).unwrap().matches(&json!({})));
     }
 
+    #[test]
+    fn plain_labels_are_a_selector_too() {
+        let selector = LabelSelector::of_labels(&json!({"b": "2", "a": "1", "matchLabels": ""}));
+        assert_eq!(selector.to_string(), "a=1,b=2,matchLabels=");
+        assert!(selector.matches(&json!({"a": "1", "b": "2", "matchLabels": "", "c": "3"})));
+        assert!(!selector.matches(&json!({"a": "1", "b": "1", "matchLabels": ""})));
+        assert!(!selector.matches(&json!({"a": "1", "b": "2"})));
+        for nothing in [json!({}), Value::Null] {
+            assert!(LabelSelector::of_labels(&nothing).is_everything());
+        }
+    }
+
     proptest! {
         #[test]
         fn any_text_is_taken_without_panic(text in "[a-z(),!=<> \
@@ -468,6 +507,7 @@ mod tests {
         #[test]
         fn any_value_is_taken_as_selector_object(value in any_json()) {
             let _ = LabelSelector::of_object(&value);
+            let _ = LabelSelector::of_labels(&value);
         }
     }
 }

@@ -45,6 +45,7 @@ pub(in crate::api) const DEPLOYMENT: &[Column] = &[
     SELECTOR,
 ];
 
+/// Of ReplicaSets, and of ReplicationControllers.
 pub(in crate::api) const REPLICA_SET: &[Column] = &[
     NAME,
     number("Desired", "Number of desired pods."),

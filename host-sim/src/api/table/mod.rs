@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::kind::Kind;
 use super::object::at;
 use super::schema;
+use super::selector::LabelSelector;
 use crate::time::Timestamp;
 
 pub(super) use columns::*;
@@ -19,7 +20,9 @@ pub(super) use other::{
     namespace, node, persistent_volume_claim, resource_quota, secret, service, service_account,
 };
 pub(super) use pod::pod;
-pub(super) use workload::{daemon_set, deployment, job, replica_set, stateful_set};
+pub(super) use workload::{
+    daemon_set, deployment, job, replica_set, replication_controller, stateful_set,
+};
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +116,11 @@ pub fn column_definitions(kind: &Kind) -> Value {
         })
     };
     kind.columns.iter().map(definition).collect()
+}
+
+/// Labels in a cell, as upstream's FormatLabels writes them.
+fn labels(labels: &Value) -> String {
+    pod::or_none(&LabelSelector::of_labels(labels).to_string()).to_owned()
 }
 
 fn described(column: &Column) -> &str {

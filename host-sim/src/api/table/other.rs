@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::age;
 use super::pod::or_none;
+use super::{age, labels};
 use crate::api::object::{at, entries, flag, int, list, name, text};
 use crate::time::Timestamp;
 
@@ -109,9 +109,6 @@ fn node_roles(object: &Value) -> String {
 
 pub(in crate::api) fn service(object: &Value, now: Timestamp) -> Vec<Value> {
     let spec = at(object, &["spec"]);
-    let selector: Vec<String> = entries(spec, "selector")
-        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or("")))
-        .collect();
     let kind = text(spec, "type");
     let cluster_ip = match (kind, text(spec, "clusterIP")) {
         (_, "") => "<none>",
@@ -124,7 +121,7 @@ pub(in crate::api) fn service(object: &Value, now: Timestamp) -> Vec<Value> {
         json!(external_address(object, kind)),
         json!(service_ports(spec)),
         json!(age::of_object(object, now)),
-        json!(or_none(&selector.join(","))),
+        json!(labels(at(spec, &["selector"]))),
     ]
 }
 

@@ -124,7 +124,15 @@ fn rows_have_the_columns_kubectl_prints() {
         "status": {"readyReplicas": 2, "updatedReplicas": 1, "availableReplicas": 2},
     });
     let expected = json!(["x", "2/3", 1, 2, "3m20s", "a,b", "i:1,j", "app=web"]);
-    assert_eq!(Value::Array(cells("apps", "deployments", deployment)), expected);
+    assert_eq!(Value::Array(cells("apps", "deployments", deployment.clone())), expected);
+    let mut set = deployment.clone();
+    set["status"]["replicas"] = json!(3);
+    let expected = json!(["x", 3, 3, 2, "3m20s", "a,b", "i:1,j", "app=web"]);
+    assert_eq!(Value::Array(cells("apps", "replicasets", set.clone())), expected);
+    set["spec"]["selector"] = json!({"app": "web"});
+    assert_eq!(Value::Array(cells("", "replicationcontrollers", set)), expected);
+    let empty = cells("", "replicationcontrollers", json!({"spec": {"replicas": 2}}));
+    assert_eq!(Value::Array(empty), json!(["x", 2, 0, 0, "3m20s", "", "", "<none>"]));
     let service = json!({"spec": {"type": "NodePort", "clusterIP": "10.96.0.1", "selector": {"a": "b"},
                                   "ports": [{"port": 80, "nodePort": 30080, "protocol": "TCP"}]}});
     let expected = json!(["x", "NodePort", "10.96.0.1", "<none>", "80:30080/TCP", "3m20s", "a=b"]);
@@ -145,6 +153,30 @@ fn rows_have_the_columns_kubectl_prints() {
     let row = cells("", "events", event);
     assert_eq!(row[..4], [json!("20s"), json!("Normal"), json!("Started"), json!("pod/p")]);
     assert_eq!(row[6], "Started container");
+}
+
+#[test]
+fn replication_controllers_have_the_columns_of_replica_sets() {
+    let columns = column_definitions(kind::find("", "v1", "replicationcontrollers").unwrap());
+    let columns: Vec<(&str, i64)> = columns
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| (c["name"].as_str().unwrap(), c["priority"].as_i64().unwrap()))
+        .collect();
+    assert_eq!(
+        columns,
+        [
+            ("Name", 0),
+            ("Desired", 0),
+            ("Current", 0),
+            ("Ready", 0),
+            ("Age", 0),
+            ("Containers", 1),
+            ("Images", 1),
+            ("Selector", 1),
+        ]
+    );
 }
 
 #[test]

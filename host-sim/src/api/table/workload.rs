@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::age;
-use crate::api::object::{at, entries, int, list, name, text};
+use super::pod::or_none;
+use super::{age, labels};
+use crate::api::object::{at, int, list, name, text};
 use crate::api::selector::LabelSelector;
 use crate::time::Timestamp;
 
@@ -21,6 +22,14 @@ pub(in crate::api) fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 pub(in crate::api) fn replica_set(object: &Value, now: Timestamp) -> Vec<Value> {
+    replicas(object, selector(object), now)
+}
+
+pub(in crate::api) fn replication_controller(object: &Value, now: Timestamp) -> Vec<Value> {
+    replicas(object, labels(at(object, &["spec", "selector"])), now)
+}
+
+fn replicas(object: &Value, selector: String, now: Timestamp) -> Vec<Value> {
     let mut cells = vec![
         json!(name(object)),
         json!(desired(object)),
@@ -29,7 +38,7 @@ pub(in crate::api) fn replica_set(object: &Value, now: Timestamp) -> Vec<Value> 
         json!(age::of_object(object, now)),
     ];
     cells.extend(containers_and_images(object));
-    cells.push(json!(selector(object)));
+    cells.push(json!(selector));
     cells
 }
 
@@ -41,9 +50,6 @@ pub(in crate::api) fn stateful_set(object: &Value, now: Timestamp) -> Vec<Value>
 }
 
 pub(in crate::api) fn daemon_set(object: &Value, now: Timestamp) -> Vec<Value> {
-    let nodes: Vec<String> = entries(at(object, &["spec", "template", "spec"]), "nodeSelector")
-        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or("")))
-        .collect();
     let mut cells = vec![
         json!(name(object)),
         json!(count(object, "desiredNumberScheduled")),
@@ -51,7 +57,7 @@ pub(in crate::api) fn daemon_set(object: &Value, now: Timestamp) -> Vec<Value> {
         json!(count(object, "numberReady")),
         json!(count(object, "updatedNumberScheduled")),
         json!(count(object, "numberAvailable")),
-        json!(if nodes.is_empty() { "<none>".to_owned() } else { nodes.join(",") }),
+        json!(labels(at(object, &["spec", "template", "spec", "nodeSelector"]))),
         json!(age::of_object(object, now)),
     ];
     cells.extend(containers_and_images(object));
@@ -130,5 +136,5 @@ fn containers_and_images(object: &Value) -> [Value; 2] {
 fn selector(object: &Value) -> String {
     let selector = at(object, &["spec", "selector"]);
     let text = LabelSelector::of_object(selector).map(|s| s.to_string()).unwrap_or_default();
-    if text.is_empty() { "<none>".to_owned() } else { text }
+    or_none(&text).to_owned()
 }

@@ -25,7 +25,9 @@ pub(super) use misc::{
 };
 pub(super) use pod::pod;
 pub(super) use pod_update::{pod_status, pod_update};
-pub(super) use workload::{daemon_set, deployment, replica_set, stateful_set};
+pub(super) use workload::{
+    daemon_set, deployment, replica_set, replication_controller, stateful_set,
+};
 pub(super) use workload_update::{
     daemon_set_update, deployment_status, deployment_update, replica_set_status,
     replica_set_update, stateful_set_status, stateful_set_update,

@@ -5,14 +5,32 @@ use serde_json::Value;
 use super::{metadata, pod};
 use crate::api::field::{FieldErrors, Path};
 use crate::api::names;
-use crate::api::object::{at, list, text};
+use crate::api::object::{at, entries, list, text};
 use crate::api::selector::LabelSelector;
 
 /// A workload's selector and template, which must fit together.
 pub(super) fn selector_and_template(spec: &Value, kind: &str, errors: &mut FieldErrors) {
-    let here = Path::new("spec");
-    selector(spec, kind, &here.child("selector"), errors);
-    template(spec, kind, &here.child("template"), errors);
+    selector(spec, kind, &Path::new("spec").child("selector"), errors);
+    let selector = LabelSelector::of_object(at(spec, &["selector"])).ok();
+    let owner = match kind {
+        "statefulset" => "StatefulSet",
+        "daemonset" => "DaemonSet",
+        _ => "ReplicaSet",
+    };
+    template(spec, selector.as_ref(), owner, errors);
+}
+
+/// A ReplicationController's selector: labels, of which there must be some.
+pub(super) fn plain_selector(spec: &Value, errors: &mut FieldErrors) {
+    if entries(spec, "selector").next().is_none() {
+        errors.required(&Path::new("spec").child("selector"), "");
+    }
+}
+
+/// A ReplicationController's template, which must fit its selector.
+pub(super) fn template_of_plain_selector(spec: &Value, errors: &mut FieldErrors) {
+    let selector = LabelSelector::of_labels(at(spec, &["selector"]));
+    template(spec, Some(&selector), "ReplicationController", errors);
 }
 
 /// A `LabelSelector` object, wherever it stands.
@@ -66,10 +84,14 @@ fn empty_of(value: &Value) -> Value {
     }
 }
 
-fn template(spec: &Value, kind: &str, here: &Path, errors: &mut FieldErrors) {
-    let template = at(spec, &["template"]);
+fn template(spec: &Value, selector: Option<&LabelSelector>, owner: &str, errors: &mut FieldErrors) {
+    let (template, here) = (at(spec, &["template"]), Path::new("spec").child("template"));
+    if template.is_null() {
+        errors.required(&here, "");
+        return;
+    }
     let labels = at(template, &["metadata", "labels"]);
-    if let Ok(selector) = LabelSelector::of_object(at(spec, &["selector"]))
+    if let Some(selector) = selector
         && !selector.requirements().is_empty()
         && !selector.matches(labels)
     {
@@ -77,11 +99,11 @@ fn template(spec: &Value, kind: &str, here: &Path, errors: &mut FieldErrors) {
         let at = here.child("metadata").child("labels");
         errors.invalid(&at, shown, "`selector` does not match template `labels`");
     }
-    if kind == "statefulset" {
+    if owner == "StatefulSet" {
         // Upstream leaves the pod spec of a StatefulSet to its pods: volumes come with them.
-        pod::template_metadata(template, here, errors);
+        pod::template_metadata(template, &here, errors);
     } else {
-        pod::template(template, here, errors);
+        pod::template(template, &here, errors);
     }
     let pod_spec = at(template, &["spec"]);
     let here = here.child("spec");
@@ -90,11 +112,6 @@ fn template(spec: &Value, kind: &str, here: &Path, errors: &mut FieldErrors) {
         errors.not_supported(&here.child("restartPolicy"), policy, &["Always"]);
     }
     if !at(pod_spec, &["activeDeadlineSeconds"]).is_null() {
-        let owner = match kind {
-            "statefulset" => "StatefulSet",
-            "daemonset" => "DaemonSet",
-            _ => "ReplicaSet",
-        };
         let detail = format!("activeDeadlineSeconds in {owner} is not Supported");
         errors.forbidden(&here.child("activeDeadlineSeconds"), &detail);
     }

@@ -52,6 +52,11 @@ fn stateful_set() -> Value {
     set
 }
 
+fn replication_controller() -> Value {
+    json!({"metadata": {"name": "web", "namespace": "n"},
+           "spec": {"template": deployment()["spec"]["template"]}})
+}
+
 fn pod() -> Value {
     json!({"metadata": {"name": "a", "namespace": "n"},
            "spec": {"containers": [{"name": "app", "image": "img:v1"}]}})
@@ -135,6 +140,117 @@ fn deployments_are_refused_as_upstream_refuses_them() {
         assert_eq!(said, message, "{pointer}");
     }
     assert_eq!(refusal("apps", "deployments", deployment()), "");
+}
+
+#[test]
+fn replication_controllers_are_refused_as_upstream_refuses_them() {
+    let cases = [
+        (
+            "/spec/replicas",
+            json!(-1),
+            "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+        ),
+        (
+            "/spec/minReadySeconds",
+            json!(-1),
+            "spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0",
+        ),
+        ("/spec/template/metadata/labels", json!({}), "spec.selector: Required value"),
+        (
+            "/spec/selector",
+            json!({"app": "db"}),
+            "spec.template.metadata.labels: Invalid value: {\"app\":\"web\"}: `selector` does \
+             not match template `labels`",
+        ),
+        (
+            "/spec/selector",
+            json!({"app": "web", "matchLabels": "x"}),
+            "spec.template.metadata.labels: Invalid value: {\"app\":\"web\"}: `selector` does \
+             not match template `labels`",
+        ),
+        (
+            "/spec/template",
+            json!(null),
+            "[spec.selector: Required value, spec.template: Required value]",
+        ),
+        (
+            "/spec",
+            json!({"replicas": -1, "minReadySeconds": -1}),
+            "[spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0, \
+             spec.selector: Required value, spec.replicas: Invalid value: -1: must be greater than \
+             or equal to 0, spec.template: Required value]",
+        ),
+        (
+            "/spec/template/spec/restartPolicy",
+            json!("OnFailure"),
+            "spec.template.spec.restartPolicy: Unsupported value: \"OnFailure\": supported values: \
+             \"Always\"",
+        ),
+        (
+            "/spec/template/spec/activeDeadlineSeconds",
+            json!(5),
+            "spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in \
+             ReplicationController is not Supported",
+        ),
+        (
+            "/spec/template/spec/containers",
+            json!([]),
+            "spec.template.spec.containers: Required value",
+        ),
+        (
+            "/metadata/name",
+            json!("A"),
+            "metadata.name: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of \
+             lower case alphanumeric characters, '-' or '.', and must start and end with an \
+             alphanumeric character (e.g. 'example.com', regex used for validation is \
+             '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+        ),
+    ];
+    for (pointer, value, message) in cases {
+        let base = replication_controller();
+        let said = refusal_of("", "replicationcontrollers", &base, pointer, value);
+        assert_eq!(said, message, "{pointer}");
+    }
+    assert_eq!(refusal("", "replicationcontrollers", replication_controller()), "");
+}
+
+#[test]
+fn deadlines_are_refused_in_the_name_of_who_runs_the_pods() {
+    for (group, plural, base, owner) in [
+        ("apps", "deployments", deployment(), "ReplicaSet"),
+        ("apps", "replicasets", deployment(), "ReplicaSet"),
+        ("apps", "statefulsets", stateful_set(), "StatefulSet"),
+        ("apps", "daemonsets", deployment(), "DaemonSet"),
+        ("", "replicationcontrollers", replication_controller(), "ReplicationController"),
+    ] {
+        let pointer = "/spec/template/spec/activeDeadlineSeconds";
+        assert_eq!(
+            refusal_of(group, plural, &base, pointer, json!(5)),
+            format!(
+                "spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in \
+                 {owner} is not Supported"
+            )
+        );
+    }
+}
+
+#[test]
+fn the_selector_of_a_replication_controller_can_be_changed() {
+    let kind = kind::find("", "v1", "replicationcontrollers").unwrap();
+    let old = prepared(kind, replication_controller());
+    let judge = |selector: Value, labels: Value| {
+        let mut new = old.clone();
+        new["spec"]["selector"] = selector;
+        new["spec"]["template"]["metadata"]["labels"] = labels;
+        prepare_update(kind, "", &mut new, &old);
+        validate_update(kind, "", &new, &old).map_err(|s| s.message)
+    };
+    assert_eq!(judge(json!({"tier": "front"}), json!({"tier": "front", "app": "web"})), Ok(()));
+    assert_eq!(
+        judge(json!({"tier": "front"}), json!({"app": "web"})).unwrap_err(),
+        "ReplicationController \"web\" is invalid: spec.template.metadata.labels: Invalid value: \
+         {\"app\":\"web\"}: `selector` does not match template `labels`"
+    );
 }
 
 #[test]
@@ -364,6 +480,45 @@ fn statuses_must_add_up() {
     ));
     let said = judge(json!({"replicas": 2, "readyReplicas": 1, "availableReplicas": 2}));
     assert!(said.contains("cannot be greater than readyReplicas"), "{said}");
+}
+
+#[test]
+fn statuses_of_replica_sets_and_replication_controllers_must_add_up() {
+    let full = json!({"replicas": 3, "fullyLabeledReplicas": 3, "readyReplicas": 2,
+                      "availableReplicas": 1, "observedGeneration": 1});
+    let more = "cannot be greater than status.replicas";
+    let negative = "must be greater than or equal to 0";
+    let cases = [
+        ("fullyLabeledReplicas", 4, more),
+        ("readyReplicas", 4, more),
+        ("availableReplicas", 4, more),
+        ("availableReplicas", 3, "cannot be greater than readyReplicas"),
+        ("replicas", -1, negative),
+        ("fullyLabeledReplicas", -1, negative),
+        ("readyReplicas", -1, negative),
+        ("availableReplicas", -1, negative),
+        ("observedGeneration", -1, negative),
+    ];
+    for (group, plural, base) in [
+        ("apps", "replicasets", deployment()),
+        ("", "replicationcontrollers", replication_controller()),
+    ] {
+        let kind = kind::find(group, "v1", plural).unwrap();
+        let old = prepared(kind, base);
+        let judge = |status: &Value| {
+            let mut new = old.clone();
+            new["status"] = status.clone();
+            validate_update(kind, "status", &new, &old).err().map(|s| s.message)
+        };
+        assert_eq!(judge(&full), None, "{plural}");
+        for (field, count, words) in cases {
+            let mut status = full.clone();
+            status[field] = json!(count);
+            let said = judge(&status).unwrap_or_default();
+            let wanted = format!("status.{field}: Invalid value: {count}: {words}");
+            assert!(said.contains(&wanted), "{plural}: {said}");
+        }
+    }
 }
 
 #[test]

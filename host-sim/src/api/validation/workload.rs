@@ -1,9 +1,9 @@
-//! Rules on Deployment, ReplicaSet, StatefulSet and DaemonSet.
+//! Rules on Deployment, ReplicaSet, ReplicationController, StatefulSet and DaemonSet.
 
 use serde_json::Value;
 
 use super::numbers::{at_most_all, is_zero, not_negative, number_or_percent};
-use super::template::selector_and_template;
+use super::template::{plain_selector, selector_and_template, template_of_plain_selector};
 use crate::api::field::{FieldErrors, Path};
 use crate::api::object::{at, entries, int, list, text};
 
@@ -64,6 +64,14 @@ pub(in crate::api) fn replica_set(object: &Value, errors: &mut FieldErrors) {
     not_negative(spec, "replicas", &here, errors);
     not_negative(spec, "minReadySeconds", &here, errors);
     selector_and_template(spec, "deployment", errors);
+}
+
+pub(in crate::api) fn replication_controller(object: &Value, errors: &mut FieldErrors) {
+    let (spec, here) = (at(object, &["spec"]), Path::new("spec"));
+    not_negative(spec, "minReadySeconds", &here, errors);
+    plain_selector(spec, errors);
+    not_negative(spec, "replicas", &here, errors);
+    template_of_plain_selector(spec, errors);
 }
 
 pub(in crate::api) fn stateful_set(object: &Value, errors: &mut FieldErrors) {

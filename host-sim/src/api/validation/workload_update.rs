@@ -66,6 +66,7 @@ pub(in crate::api) fn deployment_status(new: &Value, old: &Value, errors: &mut F
     collisions_only_grow(new, old, errors);
 }
 
+/// The status of a ReplicaSet, and that of a ReplicationController, which has the same counts.
 pub(in crate::api) fn replica_set_status(new: &Value, _: &Value, errors: &mut FieldErrors) {
     let counts = Counts::of(new, errors);
     counts.check(

@@ -26,6 +26,7 @@ pub(super) const PODS: &str = "/api/v1/namespaces/default/pods";
 pub(super) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(super) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 pub(super) const REPLICA_SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
+pub(super) const CONTROLLERS: &str = "/api/v1/namespaces/default/replicationcontrollers";
 
 impl Cluster {
     pub(super) fn new() -> Self {
@@ -190,6 +191,14 @@ pub(super) fn owned(mut object: Value, owner: &Value) -> Value {
 pub(super) fn replica_set(name: &str) -> Value {
     let mut object = deployment(name);
     object["kind"] = json!("ReplicaSet");
+    object
+}
+
+pub(super) fn replication_controller(name: &str) -> Value {
+    let mut object = deployment(name);
+    object["apiVersion"] = json!("v1");
+    object["kind"] = json!("ReplicationController");
+    object["spec"]["selector"] = json!({"app": name});
     object
 }
 

@@ -161,20 +161,43 @@ fn a_lease_can_be_made_by_put_and_wants_a_version_afterwards() {
 #[test]
 fn scale_reads_and_writes_replicas() {
     let mut cluster = Cluster::new();
-    cluster.make(DEPLOYMENTS, deployment("web"));
-    let path = format!("{DEPLOYMENTS}/web/scale");
-    let (_, scale) = cluster.get(&path);
-    assert_eq!((&scale["kind"], &scale["spec"]["replicas"]), (&json!("Scale"), &json!(3)));
-    assert_eq!(scale["status"]["selector"], "app=web");
-    let (status, scaled) = cluster.merge(&path, json!({"spec": {"replicas": 0}}));
-    assert_eq!((status, scaled["spec"].clone()), (200, json!({})));
-    let (_, object) = cluster.get(&format!("{DEPLOYMENTS}/web"));
-    assert_eq!(
-        (&object["spec"]["replicas"], &object["metadata"]["generation"]),
-        (&json!(0), &json!(2))
-    );
-    assert_eq!(cluster.put(&path, scale).0, 409, "the scale that was read first is old");
-    assert_eq!(cluster.merge(&path, json!({"spec": {"replicas": -1}})).0, 422);
+    for (collection, object) in [
+        (DEPLOYMENTS, deployment("web")),
+        (REPLICA_SETS, replica_set("web")),
+        (CONTROLLERS, replication_controller("web")),
+    ] {
+        cluster.make(collection, object);
+        let path = format!("{collection}/web/scale");
+        let (_, scale) = cluster.get(&path);
+        assert_eq!((&scale["kind"], &scale["spec"]["replicas"]), (&json!("Scale"), &json!(3)));
+        assert_eq!(scale["apiVersion"], "autoscaling/v1");
+        assert_eq!(scale["status"]["selector"], "app=web", "{collection}");
+        let (status, scaled) = cluster.merge(&path, json!({"spec": {"replicas": 0}}));
+        assert_eq!((status, scaled["spec"].clone()), (200, json!({})));
+        let (_, object) = cluster.get(&format!("{collection}/web"));
+        assert_eq!(
+            (&object["spec"]["replicas"], &object["metadata"]["generation"]),
+            (&json!(0), &json!(2))
+        );
+        assert_eq!(cluster.put(&path, scale).0, 409, "the scale that was read first is old");
+        assert_eq!(cluster.merge(&path, json!({"spec": {"replicas": -1}})).0, 422);
+        let (_, mut scale) = cluster.get(&path);
+        scale["spec"]["replicas"] = json!(5);
+        let (status, scaled) = cluster.put(&path, scale);
+        assert_eq!((status, &scaled["spec"]["replicas"]), (200, &json!(5)));
+    }
+}
+
+#[test]
+fn a_scale_tells_every_label_that_a_replication_controller_selects_by() {
+    let mut cluster = Cluster::new();
+    let mut object = replication_controller("web");
+    let labels = json!({"tier": "front", "app": "web", "matchLabels": "x"});
+    object["spec"]["template"]["metadata"]["labels"] = labels.clone();
+    object["spec"]["selector"] = labels;
+    cluster.make(CONTROLLERS, object);
+    let (_, scale) = cluster.get(&format!("{CONTROLLERS}/web/scale"));
+    assert_eq!(scale["status"]["selector"], "app=web,matchLabels=x,tier=front");
 }
 
 #[test]
@@ -248,6 +271,29 @@ fn a_quota_limits_amounts_and_numbers_of_other_kinds() {
             "services": "0", "requests.storage": "3Gi", "count/deployments.apps": "1",
         })
     );
+}
+
+#[test]
+fn a_quota_limits_replication_controllers_by_both_names() {
+    let quotas = "/api/v1/namespaces/default/resourcequotas";
+    for resource in ["replicationcontrollers", "count/replicationcontrollers"] {
+        let mut cluster = Cluster::new();
+        let quota = json!({"metadata": {"name": "lab"}, "spec": {"hard": {resource: "1"}}});
+        cluster.make(quotas, quota);
+        cluster.make(CONTROLLERS, replication_controller("one"));
+        let (status, error) = cluster.post(CONTROLLERS, replication_controller("two"));
+        assert_eq!(status, 403);
+        assert_eq!(
+            error["message"],
+            format!(
+                "replicationcontrollers \"two\" is forbidden: exceeded quota: lab, requested: \
+                 {resource}=1, used: {resource}=1, limited: {resource}=1"
+            )
+        );
+        cluster.settle();
+        let (_, quota) = cluster.get(&format!("{quotas}/lab"));
+        assert_eq!(quota["status"]["used"], json!({resource: "1"}));
+    }
 }
 
 #[test]
