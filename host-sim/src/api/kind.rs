@@ -38,6 +38,8 @@ pub struct Kind {
     pub name_rule: NameRule,
     /// Whether deletion gives the object time to end (pods).
     pub graceful_deletion: bool,
+    /// Whether a deletion that does not say what becomes of dependents leaves them behind.
+    pub orphans_by_default: bool,
     /// Whether a PUT to a missing object creates it (leases).
     pub create_on_update: bool,
     /// Whether an update without a resourceVersion is taken as unconditional.

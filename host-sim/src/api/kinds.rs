@@ -140,6 +140,7 @@ pub static ALL: &[Kind] = &[
         short_names: &["rc"],
         categories: ALL_CATEGORY,
         generation: Generation::Spec,
+        orphans_by_default: true,
         subresources: &[SCALE, status("", "v1", "ReplicationController")],
         rules: Rules {
             defaults: defaults::replication_controller,
@@ -446,6 +447,7 @@ const fn entry(
         generation: Generation::None,
         name_rule: NameRule::Subdomain,
         graceful_deletion: false,
+        orphans_by_default: false,
         create_on_update: false,
         unconditional_update: true,
         field_labels: &[],

@@ -132,7 +132,8 @@ impl Server {
             Grace::Immediate => None,
             Grace::Marked(seconds) => Some(seconds),
         };
-        settle_finalizers(&mut object, options.propagation);
+        let propagation = options.propagation.or_else(|| default_propagation(kind, &object));
+        settle_finalizers(&mut object, propagation);
         let waits_for_finalizers =
             object["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
         if grace.is_none() && waits_for_finalizers {
@@ -319,6 +320,15 @@ pub(super) fn mark_as_deleting(object: &mut Value, now: Timestamp, grace: i64) {
     let at = now.whole_seconds().plus_seconds(grace);
     metadata["deletionTimestamp"] = Value::String(at.to_rfc3339());
     metadata["deletionGracePeriodSeconds"] = Value::from(grace);
+}
+
+/// What becomes of the dependents when nobody says so: what a finalizer of the object asks for, else
+/// what the kind has always done.
+fn default_propagation(kind: &Kind, object: &Value) -> Option<Propagation> {
+    let finalizers = object["metadata"]["finalizers"].as_array();
+    let mut finalizers = finalizers.into_iter().flatten();
+    let decided = finalizers.any(|finalizer| finalizer == ORPHAN || finalizer == FOREGROUND);
+    (kind.orphans_by_default && !decided).then_some(Propagation::Orphan)
 }
 
 /// Turns the propagation policy into finalizers; without one they stay as they are.

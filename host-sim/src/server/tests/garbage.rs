@@ -71,6 +71,100 @@ fn orphans_stay_without_their_owner() {
     assert_eq!(cluster.names(PODS).len(), 2);
 }
 
+/// An owner with two pods.
+fn owner_of_two(collection: &str, owner: Value) -> Cluster {
+    let mut cluster = Cluster::new();
+    let owner = cluster.make(collection, owner);
+    for name in ["p1", "p2"] {
+        cluster.make(PODS, owned(pod(name), &owner));
+    }
+    cluster.settle();
+    assert_eq!(cluster.names(PODS).len(), 2);
+    cluster
+}
+
+#[test]
+fn a_deletion_does_with_the_pods_what_it_says_or_what_the_kind_has_always_done() {
+    let owners = [
+        (REPLICA_SETS, replica_set("web"), false),
+        (CONTROLLERS, replication_controller("web"), true),
+    ];
+    for (collection, owner, orphans_by_default) in owners {
+        let cases = [
+            (json!({}), orphans_by_default),
+            (json!({"propagationPolicy": "Background"}), false),
+            (json!({"propagationPolicy": "Foreground"}), false),
+            (json!({"propagationPolicy": "Orphan"}), true),
+            (json!({"orphanDependents": true}), true),
+            (json!({"orphanDependents": false}), false),
+        ];
+        for (options, stay) in cases {
+            // The collection is deleted like one object.
+            for path in [format!("{collection}/web"), collection.to_owned()] {
+                let mut cluster = owner_of_two(collection, owner.clone());
+                let (status, answer) = cluster.delete(&path, options.clone());
+                assert!(matches!(status, 200 | 202), "{path} {options}: {answer}");
+                cluster.settle();
+                assert!(cluster.names(collection).is_empty(), "{path} {options}");
+                let (_, pods) = cluster.get(PODS);
+                let pods = pods["items"].as_array().unwrap();
+                assert_eq!(pods.len(), if stay { 2 } else { 0 }, "{path} {options}");
+                let released = |p: &Value| p["metadata"].get("ownerReferences").is_none();
+                assert!(pods.iter().all(released), "{path} {options}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_finalizer_says_what_becomes_of_the_pods_when_the_deletion_does_not() {
+    for (finalizer, stay) in
+        [("foregroundDeletion", false), ("orphan", true), ("example.com/hold", true)]
+    {
+        let mut owner = replication_controller("web");
+        owner["metadata"]["finalizers"] = json!([finalizer]);
+        let mut cluster = owner_of_two(CONTROLLERS, owner);
+        let path = format!("{CONTROLLERS}/web");
+        let (_, pending) = cluster.delete(&path, json!({}));
+        let wanted = match finalizer {
+            "example.com/hold" => json!([finalizer, "orphan"]),
+            _ => json!([finalizer]),
+        };
+        assert_eq!(pending["metadata"]["finalizers"], wanted);
+        cluster.settle();
+        assert_eq!(cluster.names(PODS).len(), if stay { 2 } else { 0 }, "{finalizer}");
+    }
+}
+
+#[test]
+fn a_namespace_that_goes_takes_the_pods_of_its_replication_controllers_along() {
+    let mut cluster = owner_of_two(CONTROLLERS, replication_controller("web"));
+    let namespace = "/api/v1/namespaces/lab";
+    cluster.make("/api/v1/namespaces", json!({"metadata": {"name": "lab"}}));
+    let controllers = format!("{namespace}/replicationcontrollers");
+    let owner = cluster.make(&controllers, replication_controller("web"));
+    cluster.make(&format!("{namespace}/pods"), owned(pod("p1"), &owner));
+    cluster.delete(namespace, json!({}));
+    cluster.settle();
+    assert_eq!(cluster.get(namespace).0, 404);
+    assert_eq!(cluster.names(PODS).len(), 2, "those of another namespace stay");
+}
+
+#[test]
+fn a_replication_controller_waits_in_the_foreground_for_its_pods() {
+    let mut cluster = owner_of_two(CONTROLLERS, replication_controller("web"));
+    bind(&mut cluster, "p1");
+    let path = format!("{CONTROLLERS}/web");
+    cluster.delete(&path, json!({"propagationPolicy": "Foreground"}));
+    cluster.settle();
+    let (_, waiting) = cluster.get(&path);
+    assert_eq!(waiting["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+    assert_eq!(cluster.names(PODS), ["p1"], "its node has not stopped it yet");
+    cluster.delete(&format!("{PODS}/p1"), json!({"gracePeriodSeconds": 0}));
+    cluster.settle();
+    assert!(cluster.names(CONTROLLERS).is_empty());
+}
+
 #[test]
 fn an_object_with_another_owner_only_loses_the_reference() {
     let mut cluster = Cluster::new();
