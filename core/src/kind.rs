@@ -6,21 +6,12 @@
 /// - its name and documentation, the field of its table and the name of its capacity;
 /// - what is kept of it, and what it is read as;
 /// - its [`Info`].
+///
+/// The first one is what decoders of any kind begin as; it is the largest, so that they are zero then.
 macro_rules! kinds {
     ($with:ident $($first:tt)*) => {
         $with! {
             $($first)*
-            Pod "`v1` Pod" pods PODS
-            (crate::store::Pod, crate::wire::Pod) {
-                api_version: "v1",
-                api: "/api/v1",
-                plural: "pods",
-                texts_of_eight: 1,
-                owners: &[Kind::ReplicaSet],
-                is_only_of_owners: true,
-                is_key: false,
-                has_generated_names: true,
-            }
             ReplicaSet "`apps/v1` ReplicaSet" replica_sets REPLICA_SETS
             (crate::store::ReplicaSet, crate::wire::ReplicaSet) {
                 api_version: "apps/v1",
@@ -42,6 +33,17 @@ macro_rules! kinds {
                 is_only_of_owners: false,
                 is_key: true,
                 has_generated_names: false,
+            }
+            Pod "`v1` Pod" pods PODS
+            (crate::store::Pod, crate::wire::Pod) {
+                api_version: "v1",
+                api: "/api/v1",
+                plural: "pods",
+                texts_of_eight: 1,
+                owners: &[Kind::ReplicaSet],
+                is_only_of_owners: true,
+                is_key: false,
+                has_generated_names: true,
             }
         }
     };

@@ -175,3 +175,7 @@ pub struct Parts<'a> {
     /// Room to rank pods.
     pub ranking: &'a mut [Ranked],
 }
+
+/// Memory for tests of what does not depend on its size.
+#[cfg(test)]
+pub(crate) type Tiny = resources! { pods: 1, replica_sets: 1, deployments: 1 };

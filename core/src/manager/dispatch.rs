@@ -3,11 +3,11 @@
 use core::fmt;
 
 use crate::control::{BodySource, Controller, Peers, Reply, Verdict, World, Write};
+use crate::kind::Kind;
 use crate::limits::Target;
 use crate::registry::ControllerName;
 use crate::request::{Body, Failure, Request, Ticket};
 use crate::time::{Instant, Timestamp};
-use crate::watch::Watch;
 
 use super::Manager;
 use super::client::{Client, ClientRequest};
@@ -49,7 +49,8 @@ impl Manager<'_> {
     /// When [`poll`](Self::poll) or [`poll_watch`](Self::poll_watch) has something to do, if
     /// nothing comes in before.
     pub fn poll_at(&self) -> Option<Instant> {
-        let mut next = self.watches.iter().map(Watch::poll_at).min();
+        let kinds = Kind::ALL.iter();
+        let mut next = kinds.filter_map(|kind| self.poll_watch_at(*kind)).min();
         if !self.has_started() {
             return next;
         }

@@ -123,6 +123,9 @@ impl<'a> Manager<'a> {
         now: Instant,
         random: u32,
     ) -> Option<watch::Command<'_>> {
+        if !self.watches(kind) {
+            return None;
+        }
         let wants_relist = self.cache.take_relist_wish(kind);
         let watch = self.watches.get_mut(kind as usize)?;
         if wants_relist {
@@ -187,7 +190,17 @@ impl<'a> Manager<'a> {
     /// Whether all caches are complete and the time is known, so that controllers act.
     pub fn has_started(&self) -> bool {
         self.wall.at(Instant::ZERO).is_some()
-            && self.watches.iter().all(|watch| watch.has_synced() || planted(Bug::ActsBeforeSync))
+            && Kind::ALL.iter().all(|kind| {
+                !self.watches(*kind) || self.has_synced(*kind) || planted(Bug::ActsBeforeSync)
+            })
+    }
+
+    /// Whether a controller that runs watches this kind. What nobody watches is not read.
+    pub fn watches(&self, kind: Kind) -> bool {
+        let enabled = ControllerName::ALL.iter();
+        enabled
+            .filter(|controller| self.settings.controllers.contains(**controller))
+            .any(|controller| controller.info().watches.contains(&kind))
     }
 
     /// Whether the list of a kind has been read.
@@ -197,7 +210,7 @@ impl<'a> Manager<'a> {
 
     /// When the watch of a kind has something to do, if nothing comes in before.
     pub fn poll_watch_at(&self, kind: Kind) -> Option<Instant> {
-        self.watches.get(kind as usize).map(Watch::poll_at)
+        self.watches.get(kind as usize).filter(|_| self.watches(kind)).map(Watch::poll_at)
     }
 
     /// The request of this number of the watch of a kind, as long as it is open.
@@ -239,12 +252,12 @@ mod tests {
     use std::boxed::Box;
 
     use super::*;
+    use crate::resources::Tiny;
 
     #[test]
     fn nobody_knows_the_bucket_of_a_name_without_the_seed() {
-        type Memory = crate::resources::Resources<1, 1, 1, 8, 8>;
         let bucket = |seed| {
-            let mut memory = Box::new(Memory::new());
+            let mut memory = Box::new(Tiny::new());
             let mut work = Box::new(Workspace::<1, 1, 1>::new());
             let manager = Manager::new(memory.parts(), work.parts(), Settings::DEFAULT, seed);
             manager.cache().texts.hash(|hasher| hasher.write(b"web"))

@@ -77,38 +77,52 @@ impl<const N: usize> Workers<N> {
 
 /// Begins with nothing done.
 pub(crate) fn start<'a>(parts: Parts<'a>, crew: Crew<'a>) -> ReplicaSetController<'a> {
-    ReplicaSetController::new(&INFO, |cache| &cache.replica_sets, parts, crew)
+    static REPLICA_SETS: ReplicaSetLike = ReplicaSetLike {
+        info: &INFO,
+        table: |cache| &cache.replica_sets,
+        counts_terminating: true,
+    };
+    ReplicaSetController::new(&REPLICA_SETS, parts, crew)
+}
+
+/// What tells kinds apart that are kept like a ReplicaSet.
+pub(crate) struct ReplicaSetLike {
+    pub(crate) info: &'static ControllerInfo,
+    /// Where the objects of the controller's keys are.
+    pub(crate) table: for<'c, 'a> fn(&'c Cache<'a>) -> &'c Table<'a, ReplicaSet>,
+    /// Whether there is `status.terminatingReplicas`.
+    pub(crate) counts_terminating: bool,
 }
 
 /// The controller, of ReplicaSets or of something that is kept like one.
 pub(crate) struct ReplicaSetController<'a> {
-    info: &'static ControllerInfo,
-    table: TableOf,
+    like: &'static ReplicaSetLike,
     parts: Parts<'a>,
     workers: &'a mut [Worker],
 }
 
-/// Where the objects of a controller's keys are.
-pub(crate) type TableOf = for<'c, 'a> fn(&'c Cache<'a>) -> &'c Table<'a, ReplicaSet>;
-
 /// What one sync works with, for as long as one call takes.
 pub(super) struct Sync<'s, 'w, 'a> {
-    pub(super) info: &'static ControllerInfo,
-    table: TableOf,
+    pub(super) like: &'static ReplicaSetLike,
     pub(super) keys: &'s mut Keys<'a>,
     pub(super) expectations: &'s mut Expectations,
     pub(super) world: &'s mut World<'w, 'a>,
 }
 
 impl Sync<'_, '_, '_> {
+    /// The kind of the controller's keys.
+    pub(super) fn kind(&self) -> Kind {
+        self.keys.kind
+    }
+
     /// The ReplicaSet in a slot.
     pub(super) fn get(&self, key: Slot) -> Option<Entry<'_, ReplicaSet>> {
-        (self.table)(self.world.cache).get(key)
+        (self.like.table)(self.world.cache).get(key)
     }
 
     /// Tells something about a ReplicaSet.
     pub(super) fn record(&mut self, key: Slot, message: Message) {
-        self.world.record(self.info, key, message);
+        self.world.record(self.like.info, key, message);
     }
 
     /// As [`record`](Self::record), with an error in it.
@@ -121,12 +135,11 @@ impl Sync<'_, '_, '_> {
 
 impl<'a> ReplicaSetController<'a> {
     pub(crate) fn new(
-        info: &'static ControllerInfo,
-        table: TableOf,
+        like: &'static ReplicaSetLike,
         parts: Parts<'a>,
         Crew(workers): Crew<'a>,
     ) -> Self {
-        Self { info, table, parts, workers }
+        Self { like, parts, workers }
     }
 
     /// A worker, and what its sync works with.
@@ -135,8 +148,8 @@ impl<'a> ReplicaSetController<'a> {
         world: &'s mut World<'w, 'a>,
         worker: usize,
     ) -> Option<(&'s mut Worker, Sync<'s, 'w, 'a>)> {
-        let Self { info, table, parts: Parts { keys, expectations }, workers } = self;
-        let sync = Sync { info, table: *table, keys, expectations, world };
+        let Self { like, parts: Parts { keys, expectations }, workers } = self;
+        let sync = Sync { like, keys, expectations, world };
         Some((workers.get_mut(worker)?, sync))
     }
 
@@ -184,7 +197,7 @@ impl<'a> ReplicaSetController<'a> {
     }
 
     fn look_when_available(&mut self, cache: &Cache<'_>, owner: Slot, now: Instant) {
-        let owner_entry = (self.table)(cache).get(owner);
+        let owner_entry = (self.like.table)(cache).get(owner);
         let seconds = owner_entry.map_or(0, |rs| rs.record.min_ready_seconds);
         if seconds > 0 && !planted(Bug::AvailabilityForgotten) {
             let wait = Duration::from_secs(u64::from(seconds.unsigned_abs()));
@@ -195,7 +208,7 @@ impl<'a> ReplicaSetController<'a> {
 
 impl<'a> Controller<'a> for ReplicaSetController<'a> {
     fn info(&self) -> &'static ControllerInfo {
-        self.info
+        self.like.info
     }
 
     fn keys(&self) -> &Keys<'a> {
@@ -217,7 +230,7 @@ impl<'a> Controller<'a> for ReplicaSetController<'a> {
     fn changed(&mut self, cache: &mut Cache<'_>, kind: Kind, change: &Change, now: Instant) {
         if kind == Kind::Pod {
             self.pod_changed(cache, change, now);
-        } else if kind == self.info.key {
+        } else if kind == self.like.info.key {
             if change.event == Event::Deleted || change.uid_changed {
                 self.parts.expectations.forget(change.slot);
             }
@@ -262,18 +275,18 @@ impl<'a> Controller<'a> for ReplicaSetController<'a> {
         let key = worker.key.ok_or(fmt::Error)?;
         match write.purpose {
             Purpose::Adopt | Purpose::Release => {
-                write_claim(cache, self.info.key, key, worker.uid, write, out)
+                write_claim(cache, self.like.info.key, key, worker.uid, write, out)
             }
             Purpose::Delete => write.write_delete_options(out),
-            Purpose::Status => write_status(worker, (self.table)(cache).get(key), write, out),
+            Purpose::Status => write_status(worker, (self.like.table)(cache).get(key), write, out),
             Purpose::Recheck | Purpose::Create | Purpose::Step => Err(fmt::Error),
         }
     }
 
     fn splice(&self, cache: &Cache<'_>, write: &Write) -> Option<Splice> {
         let worker = self.workers.get(usize::from(write.worker))?;
-        let rs = (self.table)(cache).get(worker.key?)?;
-        pod_of(cache, self.info.key, rs, worker.creations.to_come())
+        let rs = (self.like.table)(cache).get(worker.key?)?;
+        pod_of(cache, self.like.info.key, rs, worker.creations.to_come())
     }
 
     fn activity(&self, key: Slot) -> Activity {

@@ -1,7 +1,7 @@
 //! The ReplicaSet controller.
 
 mod body;
-mod controller;
+pub(crate) mod controller;
 mod manage;
 mod status;
 mod sync;

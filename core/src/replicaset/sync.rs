@@ -36,7 +36,7 @@ impl Worker {
     /// The next request of this sync; `None` while it waits for answers or when it has ended.
     pub(super) fn next(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
         let key = self.key?;
-        let kind = sync.info.key;
+        let kind = sync.kind();
         loop {
             if sync.get(key).is_none_or(|rs| rs.uid() != self.uid) {
                 self.phase = Phase::Ending;
@@ -125,7 +125,7 @@ impl Worker {
     fn manage(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) {
         let Some(rs) = sync.get(key).map(|rs| *rs.record) else { return };
         self.phase = Phase::Status;
-        if sync.world.is_blind(sync.info, key) {
+        if sync.world.is_blind(sync.like.info, key) {
             // Half a view is no ground for numbers either.
             self.phase = Phase::Ending;
             return;
@@ -172,7 +172,7 @@ impl Worker {
         let enough = || self.wanted_now(sync, key).map_or(self.goal, |now| now.min(self.goal));
         // Those under way may be there already: the watch can be faster than the answer.
         self.creations.to_come() > 0
-            && (sync.world.cache.is_blind(sync.info.key, key)
+            && (sync.world.cache.is_blind(sync.kind(), key)
                 || sync.claimed(key).count() >= enough())
     }
 
@@ -181,7 +181,7 @@ impl Worker {
         let enough = || self.wanted_now(sync, key).map_or(self.goal, |now| now.max(self.goal));
         let cache = &*sync.world.cache;
         let staying = sync.claimed(key).filter(|pod| !cache.is_being_deleted(*pod));
-        cache.next_victim(sync.info.key, key).is_some()
+        cache.next_victim(sync.kind(), key).is_some()
             && staying.count() <= enough()
             && !planted(Bug::StaleDelete)
     }
@@ -203,7 +203,7 @@ impl Worker {
             count.observed_generation = rs.observed_generation();
         }
         let mut terminating = 0;
-        for (_, pod) in cache.pods_of(sync.info.key, key) {
+        for (_, pod) in cache.pods_of(sync.kind(), key) {
             let pod = pod.record;
             if !rs.selector.matches(texts, pod.labels) {
                 continue;
@@ -217,7 +217,8 @@ impl Worker {
             count.ready += i32::from(pod.is_ready());
             count.available += i32::from(is_available(pod, rs.min_ready_seconds, sync.world.wall));
         }
-        count.terminating = sync.world.terminating_replicas.then_some(terminating);
+        let is_told = sync.like.counts_terminating && sync.world.terminating_replicas;
+        count.terminating = is_told.then_some(terminating);
         self.count = count;
     }
 
@@ -252,6 +253,7 @@ impl Worker {
         self.key = None;
         self.phase = Phase::Idle;
         let min_ready_seconds = sync.get(key).map(|rs| rs.record.min_ready_seconds);
+        let kind = sync.kind();
         let queue = &mut *sync.keys.queue;
         match (min_ready_seconds, self.outcome) {
             (None, _) => {}
@@ -265,7 +267,7 @@ impl Worker {
                 let is_coming = self.count.ready != self.count.available
                     && !planted(Bug::AvailabilityForgotten);
                 if seconds > 0 && is_coming {
-                    let pods = sync.world.cache.pods_of(sync.info.key, key);
+                    let pods = sync.world.cache.pods_of(kind, key);
                     let pods = pods.map(|(_, pod)| pod.record);
                     let fallback = Duration::from_secs(u64::from(seconds.unsigned_abs()));
                     let wait = next_availability(pods, seconds, sync.world.wall);
@@ -286,7 +288,7 @@ impl Sync<'_, '_, '_> {
     /// Whether the ReplicaSet's Deployment is in the middle of a sync. A status then waits for its
     /// end, so that the Deployment's own status is of one piece whoever is faster.
     fn owner_is_at_work(&self, key: Slot) -> bool {
-        match self.world.cache.owner_of(self.info.key, key) {
+        match self.world.cache.owner_of(self.kind(), key) {
             Owner::Resolved(kind, owner) => self.world.peer(kind, owner) == Activity::Begun,
             Owner::None | Owner::Unresolved => false,
         }
@@ -300,7 +302,7 @@ impl Sync<'_, '_, '_> {
             let texts = &*self.world.cache.texts;
             pod.record.is_active() && rs.is_some_and(|rs| rs.record.selector.matches(texts, labels))
         };
-        let pods = self.world.cache.pods_of(self.info.key, key);
+        let pods = self.world.cache.pods_of(self.kind(), key);
         pods.filter(move |(_, pod)| is_claimed(pod)).map(|(slot, _)| slot)
     }
 
@@ -325,7 +327,7 @@ impl Sync<'_, '_, '_> {
             });
         }
         let victims = || claimed.iter().take(count).filter_map(|place| place.pod);
-        let expected = self.world.cache.expect_deletions(self.info.key, key, victims());
+        let expected = self.world.cache.expect_deletions(self.kind(), key, victims());
         self.world.cache.mark_victims(victims());
         self.expectations.expect_deletions(key, expected, self.world.now);
         self.world.ranking = ranking;
@@ -355,8 +357,8 @@ impl Sync<'_, '_, '_> {
         let Some(node) = pod.and_then(|pod| Some(cache.pods.get(pod)?.record.node)) else {
             return 0;
         };
-        let siblings = cache.siblings_of(self.info.key, key);
-        let pods = siblings.flat_map(|sibling| cache.pods_of(self.info.key, sibling));
+        let siblings = cache.siblings_of(self.kind(), key);
+        let pods = siblings.flat_map(|sibling| cache.pods_of(self.kind(), sibling));
         let there = pods.filter(|(_, pod)| pod.record.is_active() && pod.record.node == node);
         u16::try_from(there.count()).unwrap_or(u16::MAX)
     }

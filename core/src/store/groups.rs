@@ -88,7 +88,7 @@ impl Group {
         uid: Uid::NIL,
         namespace: Text::EMPTY,
         name: Text::EMPTY,
-        members: Kind::Pod,
+        members: Kind::ReplicaSet,
         role: Role::IN_NAMESPACE,
         flags: 0,
         first: None,

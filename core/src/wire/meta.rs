@@ -65,7 +65,7 @@ pub struct ControllerRef {
 }
 
 /// The members of `metadata` that are read.
-pub(super) static METADATA: Table = Table::new(&[
+pub(crate) static METADATA: Table = Table::new(&[
     ("name", Rule::Keep(Field::Name)),
     ("namespace", Rule::Keep(Field::Namespace)),
     ("uid", Rule::Keep(Field::Uid)),

@@ -87,12 +87,14 @@ static SPEC: Table = Table::new(&[
     ("template", Rule::Tee(Field::Template, &TEMPLATE)),
 ]);
 
-static TEMPLATE: Table =
+/// What is read of a pod template beside its digest.
+pub(crate) static TEMPLATE: Table =
     Table::new(&[("metadata", Rule::Object(Field::TemplateMetadata, &TEMPLATE_METADATA))]);
 
 static TEMPLATE_METADATA: Table = Table::new(&[("labels", Rule::Stream(Field::TemplateLabels))]);
 
-static STATUS: Table = Table::new(&[
+/// What is read of a status.
+pub(crate) static STATUS: Table = Table::new(&[
     ("replicas", Rule::Keep(Field::StatusReplicas)),
     ("fullyLabeledReplicas", Rule::Keep(Field::FullyLabeledReplicas)),
     ("readyReplicas", Rule::Keep(Field::ReadyReplicas)),
