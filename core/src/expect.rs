@@ -31,7 +31,7 @@ pub struct Expectations<S: ?Sized = [Expected]> {
 impl<const N: usize> Expectations<[Expected; N]> {
     /// Nobody awaits anything.
     pub const fn new() -> Self {
-        const { assert!(N > 0 && N <= Slot::MOST) };
+        const { assert!(N <= Slot::MOST) };
         let nothing = Expected { creations: 0, deletions: 0, since: [0; 2], set: false };
         Self { expected: [nothing; N] }
     }

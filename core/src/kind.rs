@@ -56,7 +56,8 @@ macro_rules! define {
         $kind:ident $doc:literal $table:ident $capacity:ident
         $types:tt { $($info:tt)* }
     )*) => {
-        /// A kind that is cached.
+        /// A kind that is cached. Which there are depends on the features of the build.
+        #[non_exhaustive]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         pub enum Kind {
@@ -65,6 +66,7 @@ macro_rules! define {
 
         /// The kind of an owner, as far as that matters here. As in Kubernetes, only the kind is
         /// compared, not the group.
+        #[non_exhaustive]
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         pub enum OwnerKind {

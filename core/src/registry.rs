@@ -25,7 +25,8 @@ pub(crate) use controllers;
 
 macro_rules! define {
     ($($(#[$meta:meta])* $name:ident $doc:literal $module:ident $runner:ident $field:ident $keys:ident)*) => {
-        /// A controller.
+        /// A controller. Which there are depends on the features of the build.
+        #[non_exhaustive]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         pub enum ControllerName {
@@ -161,8 +162,14 @@ impl Enabled {
                 .find(|item| *item != "*" && named(item) == Some(controller))
                 .map_or(has_star, |item| !item.starts_with('-'))
         };
-        let on = ControllerName::ALL.iter().filter(|controller| is_on(**controller));
-        Ok(Self { bits: on.fold(0, |bits, controller| bits | 1 << *controller as u8) })
+        Ok(Self::ALL.filter(is_on))
+    }
+
+    /// Those of them that are wanted.
+    pub fn filter(self, is_wanted: impl Fn(ControllerName) -> bool) -> Self {
+        let both = |it: &&ControllerName| self.contains(**it) && is_wanted(**it);
+        let bit = |bits, controller: &ControllerName| bits | 1 << *controller as u8;
+        Self { bits: ControllerName::ALL.iter().filter(both).fold(0, bit) }
     }
 
     /// Whether a controller runs.

@@ -44,7 +44,7 @@ macro_rules! define {
 
         /// Reads the answer to one request at a time: the largest kind takes all of its memory, and
         /// the others would stand idle beside it.
-        #[expect(clippy::large_enum_variant, reason = "one memory for all of them is the point")]
+        #[allow(clippy::large_enum_variant, reason = "one memory for all of them is the point")]
         pub(super) enum AnswerReader {
             $($(#[$meta])* $kind(AnswerDecoder<$object>),)*
         }

@@ -72,8 +72,10 @@ pub struct Manager<'a> {
 const _: () = assert!(Kind::COUNT <= u8::BITS as usize);
 
 impl<'a> Manager<'a> {
-    /// Controllers that have not begun. The seed is a secret: whoever knows it can choose names that all
-    /// fall into one bucket of the cache's indices.
+    /// Controllers that have not begun; one without room for a single key does not run.
+    ///
+    /// The seed is a secret: whoever knows it can choose names that all fall into one bucket of the
+    /// cache's indices.
     pub fn new(
         parts: Parts<'a>,
         workspace: WorkspaceParts<'a>,
@@ -83,6 +85,9 @@ impl<'a> Manager<'a> {
         let Parts { cache, controllers, ranking } = parts;
         let WorkspaceParts { lanes, crews, recorder, watches: decoders } = workspace;
         cache.texts.seed(seed);
+        let has_room = |controller: ControllerName| cache.capacity(controller.info().key) > 0;
+        let controllers_with_room = settings.controllers.filter(has_room);
+        let settings = Settings { controllers: controllers_with_room, ..settings };
         let Settings { namespaces, label_selector, resync, .. } = settings;
         let namespace = match namespaces {
             [only] => Some(*only),

@@ -74,7 +74,7 @@ pub enum Next {
 impl<const N: usize> Queue<[Item; N]> {
     /// An empty queue.
     pub const fn new() -> Self {
-        const { assert!(N > 0 && N <= Slot::MOST) };
+        const { assert!(N <= Slot::MOST) };
         let idle = Item {
             before: None,
             after: None,

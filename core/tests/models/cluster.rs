@@ -55,6 +55,7 @@ impl Cluster {
             Kind::Pod => &self.pods,
             Kind::ReplicaSet => &self.replica_sets,
             Kind::Deployment => &self.deployments,
+            other => panic!("a kind without a model: {other:?}"),
         }
     }
 
@@ -63,6 +64,7 @@ impl Cluster {
             Kind::Pod => &mut self.pods,
             Kind::ReplicaSet => &mut self.replica_sets,
             Kind::Deployment => &mut self.deployments,
+            other => panic!("a kind without a model: {other:?}"),
         }
     }
 
@@ -91,6 +93,7 @@ impl Cluster {
             Kind::Pod => format!("a-rather-long-replica-set-name-{}-x{number}", number % 3),
             Kind::ReplicaSet => format!("a-rather-long-replica-set-name-{number}"),
             Kind::Deployment => format!("deployment-{number}"),
+            other => panic!("a kind without a model: {other:?}"),
         };
         let id = (namespace, name);
         let fresh = self.number();
@@ -143,6 +146,7 @@ impl Cluster {
             Kind::Pod => (OwnerKind::ReplicaSet, &self.replica_sets),
             Kind::ReplicaSet => (OwnerKind::Deployment, &self.deployments),
             Kind::Deployment => return None,
+            other => panic!("a kind without a model: {other:?}"),
         };
         let candidates: Vec<_> = owners.iter().filter(|((ns, _), _)| *ns == namespace).collect();
         match rng.below(8) {
@@ -170,6 +174,7 @@ pub(crate) fn apply(cache: &mut Cache<'_>, kind: Kind, id: &Id, object: &Object)
         }
         Kind::ReplicaSet => cache.apply(&replica_set(meta, &object.selector)),
         Kind::Deployment => cache.apply(&deployment(meta, &object.selector)),
+        other => panic!("a kind without a model: {other:?}"),
     }
 }
 

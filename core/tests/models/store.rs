@@ -18,6 +18,7 @@ fn uid_in(cache: &Cache<'_>, kind: Kind, slot: Slot) -> Option<picokube_core::wi
         Kind::Pod => cache.pods.get(slot).map(|entry| entry.uid()),
         Kind::ReplicaSet => cache.replica_sets.get(slot).map(|entry| entry.uid()),
         Kind::Deployment => cache.deployments.get(slot).map(|entry| entry.uid()),
+        other => panic!("a kind without a model: {other:?}"),
     }
 }
 
@@ -26,6 +27,7 @@ fn find(cache: &Cache<'_>, kind: Kind, (namespace, name): &Id) -> Option<Slot> {
         Kind::Pod => cache.pods.find(cache.texts, namespace, name),
         Kind::ReplicaSet => cache.replica_sets.find(cache.texts, namespace, name),
         Kind::Deployment => cache.deployments.find(cache.texts, namespace, name),
+        other => panic!("a kind without a model: {other:?}"),
     }
 }
 
@@ -34,6 +36,7 @@ fn find_uid(cache: &Cache<'_>, kind: Kind, number: u64) -> Option<Slot> {
         Kind::Pod => cache.pods.find_uid(uid(number)),
         Kind::ReplicaSet => cache.replica_sets.find_uid(uid(number)),
         Kind::Deployment => cache.deployments.find_uid(uid(number)),
+        other => panic!("a kind without a model: {other:?}"),
     }
 }
 
@@ -235,6 +238,7 @@ fn behaves_as_plain_maps() {
                 Kind::Pod => 30,
                 Kind::ReplicaSet => 8,
                 Kind::Deployment => 4,
+                other => panic!("a kind without a model: {other:?}"),
             };
             match rng.below(20) {
                 0..14 => {

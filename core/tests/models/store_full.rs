@@ -39,6 +39,7 @@ fn is_current(cache: &Cache<'_>, kind: Kind, (namespace, name): &Id, object: &Ob
             let slot = cache.deployments.find(cache.texts, namespace, name);
             slot.and_then(|slot| cache.deployments.get(slot)).map(|entry| entry.version())
         }
+        other => panic!("a kind without a model: {other:?}"),
     };
     version.is_some_and(|version| version.number() == object.version)
 }
@@ -98,6 +99,7 @@ fn pressure(seed: u64, mut cache: Cache<'_>, reasons: &mut BTreeSet<String>) -> 
             Kind::Pod => 12,
             Kind::ReplicaSet => 5,
             Kind::Deployment => 3,
+            other => panic!("a kind without a model: {other:?}"),
         };
         match rng.below(10) {
             0..6 => {

@@ -391,6 +391,7 @@ fn cached(cache: &Cache<'_>, kind: Kind) -> Vec<(Uid, u64, Template)> {
             (set.template(), set.template_labels.value(cache.texts, fp("of")))
         }),
         Kind::Deployment => list(&cache.deployments, |deployment| (deployment.template(), None)),
+        other => panic!("a kind without a model: {other:?}"),
     }
 }
 
@@ -479,6 +480,7 @@ fn name(kind: Kind) -> &'static str {
         Kind::Pod => "Pod",
         Kind::ReplicaSet => "ReplicaSet",
         Kind::Deployment => "Deployment",
+        other => panic!("a kind without a model: {other:?}"),
     }
 }
 
@@ -538,6 +540,7 @@ fn json(kind: Kind, (namespace, object_name): &Id, object: &Object) -> String {
             OwnerKind::Deployment => "Deployment",
             OwnerKind::ReplicaSet => "ReplicaSet",
             OwnerKind::Pod => "Pod",
+            other => panic!("a kind without a model: {other:?}"),
         };
         write!(
             out,
@@ -566,6 +569,7 @@ fn json(kind: Kind, (namespace, object_name): &Id, object: &Object) -> String {
             )
             .unwrap();
         }
+        other => panic!("a kind without a model: {other:?}"),
     }
     out.push('}');
     out

@@ -54,8 +54,6 @@ const LANES: usize = 4;
 const WORKERS: usize = 5;
 /// Events that wait to be written, and that are remembered to be counted.
 const EVENTS: usize = 1024;
-/// Every kind that is watched.
-const KINDS: [Kind; 3] = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod];
 /// A connection's memory. The head of any response of a Kubernetes API server fits the first.
 type ConnectionBuffers = Buffers<16_384, 2_048>;
 /// Bodies up to this size are kept for the next pod of the same ReplicaSet.
@@ -102,7 +100,7 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
     let manager = Manager::new(parts, workspace.parts(), settings, random.next_u64());
     let runtime = &Runtime::new(manager, seed);
     let mut memory: Vec<ConnectionBuffers> =
-        (0..KINDS.len() + 2 * LANES).map(|_| Buffers::new()).collect();
+        (0..Kind::COUNT + 2 * LANES).map(|_| Buffers::new()).collect();
     let mut memory_of_tanks = vec![vec![0; TANK]; LANES];
     let tanks: Vec<Tank<'_>> = memory_of_tanks.iter_mut().map(|bytes| Tank::new(bytes)).collect();
     let tanks = Tanks::new(&tanks);
@@ -110,15 +108,15 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
     let mut pages = pages.iter_mut();
     let mut connections = memory.iter_mut().zip(1u32..).map(|(buffers, n)| {
         let patience =
-            if n as usize <= KINDS.len() { Patience::WATCHES } else { Patience::REQUESTS };
+            if n as usize <= Kind::COUNT { Patience::WATCHES } else { Patience::REQUESTS };
         Connection::new(&network, server, patience, buffers, seed ^ n).attended(&attendance)
     });
 
     // Each is polled only when it is woken itself: all of them share timers that cost something.
     let mut tasks: FuturesUnordered<Pin<Box<dyn Future<Output = ()> + '_>>> =
         FuturesUnordered::new();
-    for (kind, mut connection) in KINDS.into_iter().zip(&mut connections) {
-        tasks.push(Box::pin(async move { match runtime.watch(kind, &mut connection).await {} }));
+    for (kind, mut connection) in Kind::ALL.iter().zip(&mut connections) {
+        tasks.push(Box::pin(async move { match runtime.watch(*kind, &mut connection).await {} }));
     }
     while let (Some(requests), Some(mut sources)) = (connections.next(), connections.next()) {
         let page = pages.next().map_or(&mut [][..], |page| page);

@@ -169,5 +169,6 @@ pub(super) fn index(kind: Kind) -> usize {
         Kind::Deployment => 0,
         Kind::ReplicaSet => 1,
         Kind::Pod => 2,
+        other => panic!("nothing simulates a {other:?}"),
     }
 }

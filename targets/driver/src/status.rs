@@ -101,13 +101,11 @@ impl Pages<'_, '_> {
     }
 }
 
-const KINDS: [(Kind, &str); 3] =
-    [(Kind::Deployment, "deployments"), (Kind::ReplicaSet, "replicasets"), (Kind::Pod, "pods")];
-
 /// What does not fit, whose owners nothing is decided for.
 fn write_shortage(manager: &Manager<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
-    for (kind, name) in KINDS {
-        match manager.cache().refused(kind) {
+    for kind in Kind::ALL {
+        let name = kind.info().plural;
+        match manager.cache().refused(*kind) {
             0 => {}
             refused => writeln!(
                 out,
@@ -120,8 +118,9 @@ fn write_shortage(manager: &Manager<'_>, out: &mut dyn fmt::Write) -> fmt::Resul
 
 /// In the form of Kubernetes' verbose health checks.
 fn write_ready(manager: &Manager<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
-    for (kind, name) in KINDS {
-        match manager.has_synced(kind) {
+    for kind in Kind::ALL.iter().filter(|kind| manager.watches(**kind)) {
+        let name = kind.info().plural;
+        match manager.has_synced(*kind) {
             true => writeln!(out, "[+]{name} ok")?,
             false => writeln!(out, "[-]{name} not listed yet")?,
         }

@@ -16,9 +16,7 @@ use crate::network::{Network, RequestSockets, WatchSockets};
 use crate::profile::{LANES, PROFILE, Stores, WATCHES, Workspace};
 use crate::report;
 
-/// Every kind that is watched.
-const KINDS: [Kind; 3] = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod];
-const _: () = assert!(KINDS.len() <= WATCHES);
+const _: () = assert!(Kind::COUNT <= WATCHES);
 /// Connections for requests at a time: one a lane, and one for the sources of bodies.
 pub(crate) const REQUEST_CONNECTIONS: usize = LANES + 1;
 /// A connection's memory: the head of a response has to fit the first, and the answer to a write
@@ -97,7 +95,7 @@ fn start_tasks(
             place.init(Connection::new(watches, server, Patience::WATCHES, buffers, seed))
         },
     );
-    for (kind, connection) in KINDS.into_iter().zip(&mut watches) {
+    for (kind, connection) in Kind::ALL.iter().copied().zip(&mut watches) {
         spawn(spawner, watch(runtime, kind, connection));
     }
     let tanks = TANKS.init(Tanks::new(TANK.init([Tank::new(MEMORY_OF_TANK.take())])));

@@ -150,10 +150,7 @@ fn report(network: Network, runtime: &Runtime<'_>) {
 
 /// How often objects did not fit since the last complete lists.
 fn refusals(manager: &Manager<'_>) -> u32 {
-    [Kind::Pod, Kind::ReplicaSet, Kind::Deployment]
-        .into_iter()
-        .map(|kind| manager.cache().refused(kind))
-        .sum()
+    Kind::ALL.iter().map(|kind| manager.cache().refused(*kind)).sum()
 }
 
 /// The metrics of the device itself.
