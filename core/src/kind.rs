@@ -40,10 +40,27 @@ macro_rules! kinds {
                 api: "/api/v1",
                 plural: "pods",
                 texts_of_eight: 1,
-                owners: &[Kind::ReplicaSet],
+                owners: &[
+                    Kind::ReplicaSet,
+                    #[cfg(feature = "replication-controller")]
+                    Kind::ReplicationController,
+                ],
                 is_only_of_owners: true,
                 is_key: false,
                 has_generated_names: true,
+            }
+            #[cfg(feature = "replication-controller")]
+            ReplicationController "`v1` ReplicationController"
+            replication_controllers REPLICATION_CONTROLLERS
+            (crate::store::ReplicaSet, crate::replication_controller::ReplicationController) {
+                api_version: "v1",
+                api: "/api/v1",
+                plural: "replicationcontrollers",
+                texts_of_eight: 40,
+                owners: &[],
+                is_only_of_owners: false,
+                is_key: true,
+                has_generated_names: false,
             }
         }
     };

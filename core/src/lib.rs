@@ -32,6 +32,8 @@ pub mod planted;
 pub mod queue;
 pub mod registry;
 pub mod replicaset;
+#[cfg(feature = "replication-controller")]
+pub mod replication_controller;
 pub mod request;
 pub mod resources;
 mod sort;

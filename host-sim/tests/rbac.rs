@@ -178,6 +178,25 @@ async fn use_everything(site: &Site) {
         .await;
     site.ask(Method::POST, &deployments, wanted).await;
     site.wait_for_rollout().await;
+    // A ReplicationController adopts a pod, which it looks at itself for first.
+    let pod = json!({
+        "metadata": {"name": "old", "labels": {"app": "old"}},
+        "spec": {"containers": [{"name": "app", "image": "app:1"}]},
+    });
+    site.ask(Method::POST, PODS, pod).await;
+    let controllers = "/api/v1/namespaces/default/replicationcontrollers";
+    let controller = json!({
+        "metadata": {"name": "old"},
+        "spec": {"replicas": 2, "selector": {"app": "old"}, "template": {
+            "metadata": {"labels": {"app": "old"}},
+            "spec": {"containers": [{"name": "app", "image": "app:1"}]},
+        }},
+    });
+    site.ask(Method::POST, controllers, controller).await;
+    site.wait(&format!("{controllers}/old"), "its pods are available", |controller| {
+        controller["status"]["availableReplicas"] == 2
+    })
+    .await;
     // So many similar events that they are counted in one.
     for replicas in (1..=3).cycle().take(15) {
         site.ask(Method::PATCH, &deployment, json!({"spec": {"replicas": replicas}})).await;
@@ -206,8 +225,12 @@ async fn what_is_granted_is_what_is_used() {
     let documents = manifest("rbac.yaml");
     let mut granted = granted(rules(&documents));
     // Needed by an admission plugin, without a request.
-    for resource in ["deployments/finalizers", "replicasets/finalizers"] {
-        let permission = ("apps".to_owned(), resource.to_owned(), "update".to_owned());
+    for (group, resource) in [
+        ("apps", "deployments/finalizers"),
+        ("apps", "replicasets/finalizers"),
+        ("", "replicationcontrollers/finalizers"),
+    ] {
+        let permission = (group.to_owned(), resource.to_owned(), "update".to_owned());
         assert!(granted.remove(&permission), "{resource}");
     }
     // The last event may still be under way.

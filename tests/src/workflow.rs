@@ -5,6 +5,7 @@
 
 mod changing;
 mod deleting;
+mod replication_controller;
 mod rollout;
 mod scaling;
 
@@ -16,6 +17,7 @@ use crate::picokube::Picokube;
 
 pub use changing::*;
 pub use deleting::*;
+pub use replication_controller::*;
 pub use rollout::*;
 pub use scaling::*;
 

@@ -24,3 +24,9 @@ macro_rules! tests {
     };
 }
 workflows!(tests);
+
+/// Not among those that are run on a device, whose firmware has it only if it is built with it.
+#[test]
+fn a_replication_controller_keeps_its_pods() -> Result<()> {
+    run(workflow::a_replication_controller_keeps_its_pods)
+}

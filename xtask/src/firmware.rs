@@ -30,6 +30,8 @@ pub(crate) enum Binary {
     /// To run the controllers
     #[default]
     Controllers,
+    /// To run the controllers, that of ReplicationControllers included
+    WithReplicationController,
     /// To run the driver's test cases
     SelfTest,
     /// To run the controllers, and to get into trouble on request
@@ -37,9 +39,10 @@ pub(crate) enum Binary {
 }
 
 impl Binary {
+    /// The name of the program.
     fn name(self) -> String {
         match self {
-            Self::Controllers => PACKAGE.to_owned(),
+            Self::Controllers | Self::WithReplicationController => PACKAGE.to_owned(),
             Self::SelfTest => format!("{PACKAGE}-self-test"),
             Self::Trouble => format!("{PACKAGE}-trouble"),
         }
@@ -48,8 +51,18 @@ impl Binary {
     fn features(self) -> &'static [&'static str] {
         match self {
             Self::Controllers | Self::SelfTest => &[],
+            Self::WithReplicationController => &["--features", "replication-controller"],
             Self::Trouble => &["--features", "trouble"],
         }
+    }
+
+    /// The name of the image: there may be several of a program.
+    fn image(self, profile: Profile) -> String {
+        let variant = match self {
+            Self::WithReplicationController => "-with-replication-controller",
+            Self::Controllers | Self::SelfTest | Self::Trouble => "",
+        };
+        format!("{}{variant}-{}.elf", self.name(), profile.name())
     }
 }
 
@@ -96,7 +109,7 @@ pub(crate) fn build_all() -> Result<Vec<PathBuf>> {
 pub(crate) fn build_binary(binary: Binary, profile: Profile) -> Result<PathBuf> {
     let images = workspace::target().join("images");
     // A name of its own, since cargo builds every profile to the same place.
-    let image = images.join(format!("{}-{}.elf", binary.name(), profile.name()));
+    let image = images.join(binary.image(profile));
     if env::var_os(workspace::BUILT).is_some() {
         return Ok(image);
     }

@@ -201,10 +201,11 @@ mod tests {
             let all = ControllerName::ALL.iter();
             all.map(|controller| enabled.contains(*controller)).collect::<Vec<_>>()
         };
-        assert_eq!(runs("*"), [true, true]);
-        assert_eq!(runs("*,-replicaset"), [true, false]);
-        assert_eq!(runs("-deployment-controller,*"), [false, true]);
-        assert_eq!(runs("replicaset"), [false, true]);
+        assert_eq!(runs("*"), [true, true, true]);
+        assert_eq!(runs("*,-replicaset"), [true, false, true]);
+        assert_eq!(runs("-deployment-controller,*"), [false, true, true]);
+        assert_eq!(runs("replicaset"), [false, true, false]);
+        assert_eq!(runs("replicationcontroller"), [false, false, true]);
         let error = |list| parsed(&["--controllers", list]).unwrap_err();
         assert_eq!(
             error("*,-nodelifecycel"),
@@ -213,7 +214,8 @@ mod tests {
         assert_eq!(
             error("*,-nodelifecycle"),
             "--controllers: \"-nodelifecycle\": kube-controller-manager has a node-lifecycle-controller, \
-             picokube does not; it has deployment-controller, replicaset-controller"
+             picokube does not; it has deployment-controller, replicaset-controller, \
+             replicationcontroller-controller"
         );
     }
 

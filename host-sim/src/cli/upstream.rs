@@ -2,7 +2,7 @@
 //! is not left to look for a spelling mistake.
 
 /// Name and alias of every controller of kube-controller-manager, 1.18 to 1.36, that is not one of ours.
-const OTHERS: [(&str, &str); 49] = [
+const OTHERS: [(&str, &str); 48] = [
     ("bootstrap-signer-controller", "bootstrapsigner"),
     ("certificatesigningrequest-approving-controller", "csrapproving"),
     ("certificatesigningrequest-cleaner-controller", "csrcleaner"),
@@ -33,7 +33,6 @@ const OTHERS: [(&str, &str); 49] = [
     ("pod-garbage-collector-controller", "podgc"),
     ("podcertificaterequest-cleaner-controller", ""),
     ("podgroup-protection-controller", ""),
-    ("replicationcontroller-controller", "replicationcontroller"),
     ("resourceclaim-controller", "resource-claim-controller"),
     ("resourcepoolstatusrequest-controller", ""),
     ("resourcequota-controller", "resourcequota"),

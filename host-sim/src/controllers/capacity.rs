@@ -8,23 +8,33 @@ use static_cell::ConstStaticCell;
 /// A size of the controllers' memory, fixed at build time as on a microcontroller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Capacity {
-    /// 50 pods, 16 ReplicaSets, 8 Deployments: to see what happens when they are full
+    /// 50 pods, 16 ReplicaSets, 8 Deployments, 4 ReplicationControllers: to see what happens when they are full
     Tiny,
-    /// 512 pods, 128 ReplicaSets, 64 Deployments: what the reference firmware has
+    /// 512 pods, 128 ReplicaSets, 64 Deployments: what the reference firmware has; and 16
+    /// ReplicationControllers
     Reference,
-    /// 8,192 pods, 2,048 ReplicaSets, 1,024 Deployments: 500 rolling updates of 10 pods at once
+    /// 8,192 pods, 2,048 ReplicaSets, 1,024 Deployments, 128 ReplicationControllers: 500 rolling
+    /// updates of 10 pods at once
     Medium,
-    /// 16,384 pods, 4,096 ReplicaSets, 2,048 Deployments
+    /// 16,384 pods, 4,096 ReplicaSets, 2,048 Deployments, 256 ReplicationControllers
     Host,
 }
 
 impl Capacity {
     /// The memory of this size; `None` if it is in use.
     pub(super) fn take(self) -> Option<Parts<'static>> {
-        type Tiny = resources! { pods: 50, replica_sets: 16, deployments: 8 };
-        type Reference = resources! { pods: 512, replica_sets: 128, deployments: 64 };
-        type Medium = resources! { pods: 8_192, replica_sets: 2_048, deployments: 1_024 };
-        type Host = resources! { pods: 16_384, replica_sets: 4_096, deployments: 2_048 };
+        type Tiny = resources! {
+            pods: 50, replica_sets: 16, deployments: 8, replication_controllers: 4,
+        };
+        type Reference = resources! {
+            pods: 512, replica_sets: 128, deployments: 64, replication_controllers: 16,
+        };
+        type Medium = resources! {
+            pods: 8_192, replica_sets: 2_048, deployments: 1_024, replication_controllers: 128,
+        };
+        type Host = resources! {
+            pods: 16_384, replica_sets: 4_096, deployments: 2_048, replication_controllers: 256,
+        };
         static TINY: ConstStaticCell<Tiny> = ConstStaticCell::new(Tiny::new());
         static REFERENCE: ConstStaticCell<Reference> = ConstStaticCell::new(Reference::new());
         static MEDIUM: ConstStaticCell<Medium> = ConstStaticCell::new(Medium::new());

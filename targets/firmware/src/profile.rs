@@ -74,11 +74,16 @@ pub(crate) const WATCHES: usize = 5;
 /// Requests that may be under way at once. All of them share one maker of bodies.
 pub(crate) const LANES: usize = 2;
 
+/// ReplicationControllers that are cached, in a build with their controller.
+const REPLICATION_CONTROLLERS: usize =
+    if cfg!(feature = "replication-controller") { 16 } else { 0 };
+
 /// The stores of the controllers.
 pub(crate) type Stores = resources! {
     pods: PROFILE.pods,
     replica_sets: PROFILE.replica_sets,
     deployments: PROFILE.deployments,
+    replication_controllers: REPLICATION_CONTROLLERS,
 };
 
 /// The memory of work in progress.
