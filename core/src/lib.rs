@@ -17,7 +17,6 @@
 extern crate std;
 
 pub mod backoff;
-pub mod consistency;
 pub mod control;
 pub mod deployment;
 pub mod event;

@@ -38,6 +38,9 @@ pub const ANNOTATIONS: usize = 32;
 pub const CONTINUE: usize = 240;
 /// Longest label selector of a watch, as it stands in a URL.
 pub const SELECTOR: usize = 128;
+/// The longest that a server may ask for by `Retry-After`, in seconds: a request that waits takes a place,
+/// and a server that means it can say so again.
+pub const RETRY_AFTER: u32 = 300;
 /// Longest path and query of a request: an event of the longest name in the longest namespace.
 pub const TARGET: usize = 448;
 /// Longest path and query of a list or watch.

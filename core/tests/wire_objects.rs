@@ -353,6 +353,20 @@ fn the_controller_is_the_first_owner_that_says_so() {
     }
 }
 
+/// No API server has let such a name in, and none of them may become a part of a path or a document.
+#[test]
+fn a_name_that_is_none_is_a_fault() {
+    for field in ["name", "namespace"] {
+        for text in ["a/b", "a?b", "a b", "a\"b", "a\\b", "a%2fb", "a#b", "ä", "a\n"] {
+            let fault = pod_with(|pod| pod["metadata"][field] = json!(text)).unwrap_err();
+            assert!(fault.contains(&format!("metadata.{field}")), "{text}: {fault}");
+        }
+        for text in ["web", "web-1.example_x", "WEB"] {
+            assert!(pod_with(|pod| pod["metadata"][field] = json!(text)).is_ok(), "{text}");
+        }
+    }
+}
+
 /// The API server takes any uid that is not empty, and names of any length.
 #[test]
 fn a_reference_to_what_cannot_be_here_is_no_fault() {

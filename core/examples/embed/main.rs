@@ -48,7 +48,6 @@ fn run_watch(manager: &mut Manager<'_>, kind: Kind, open: &mut Open, server: &st
                 }
             }
             Command::Close(_) => *open = None,
-            Command::Resync => {}
         }
     }
     let Some((id, exchange)) = open else { return };

@@ -25,8 +25,9 @@ pub(super) fn new_replica_set_name(texts: &Interner, d: Entry<'_, Deployment>) -
     name
 }
 
-/// `revision-history` with the present revision added, when a ReplicaSet gets another. `None`
-/// leaves it as it is: there was no revision, or it would become too long.
+/// `revision-history` with the present revision added, when a ReplicaSet gets another; where it would
+/// become too long, without the oldest. `None` leaves it as it is: there was no revision, or what is
+/// there is longer than can be kept here.
 pub(super) fn append_history(
     texts: &Interner,
     rs: &ReplicaSet,
@@ -37,7 +38,43 @@ pub(super) fn append_history(
     }
     let mut history = String::new();
     write_text(&mut history, texts, rs.revision_history).ok()?;
-    let separator = if history.is_empty() { "" } else { "," };
-    write!(history, "{separator}{revision}").ok()?;
+    append(&mut history, revision);
     Some(history)
+}
+
+fn append<const N: usize>(history: &mut String<N>, revision: i64) {
+    let mut last = String::<20>::new();
+    // No number is longer.
+    let _ = write!(last, "{revision}");
+    while !history.is_empty() && history.len() + 1 + last.len() > N {
+        let rest = history.split_once(',').map_or("", |(_, rest)| rest);
+        // It is shorter than what it is a part of.
+        *history = String::try_from(rest).unwrap_or_default();
+    }
+    let separator = if history.is_empty() { "" } else { "," };
+    // There is room now.
+    let _ = write!(history, "{separator}{last}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_revisions_make_room_for_the_last_one() {
+        let mut history = String::<12>::new();
+        for (revision, expected) in [
+            (1, "1"),
+            (22, "1,22"),
+            (333, "1,22,333"),
+            (4, "1,22,333,4"),
+            (55, "22,333,4,55"),
+            (666_666, "4,55,666666"),
+            (-77_777_777_777, "-77777777777"),
+            (8, "8"),
+        ] {
+            append(&mut history, revision);
+            assert_eq!(history, expected);
+        }
+    }
 }

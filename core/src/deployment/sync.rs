@@ -10,7 +10,7 @@ use crate::planted::{Bug, planted};
 use crate::request::ContentType;
 use crate::store::{self, Cache, Entry, Head, Record, ReplicaSet};
 use crate::time::Duration;
-use crate::wire::{IntAnnotation, Strategy};
+use crate::wire::Strategy;
 use crate::zero::ZeroOption;
 
 use super::basis::Basis;
@@ -381,11 +381,17 @@ impl Sync<'_, '_, '_> {
             let matches = |set: &ReplicaSet| d.record.selector.matches(cache.texts, set.labels);
             cache.replica_sets_of(key).filter(move |(_, set)| matches(set.record))
         };
+        let revisions = || claimed().map(|(_, set)| set.record.revision().value().unwrap_or(0));
+        view.second_revision = second(revisions());
+        let wanted = match view.deployment.rollback_to.value() {
+            Some(0) => Some(view.second_revision),
+            revision => revision,
+        };
         for (slot, set) in claimed() {
             let same_template = set.record.template() == d.record.template();
             let annotations = set.record.annotations.contains(cache.texts, d.record.annotations);
             let has_annotations = !same_template || annotations.unwrap_or(true);
-            keep(view, facts(slot, set, same_template, has_annotations));
+            keep(view, facts(slot, set, same_template, has_annotations), wanted);
         }
         sort_by_creation(
             view,
@@ -394,19 +400,10 @@ impl Sync<'_, '_, '_> {
         );
         view.new = view.sets.iter().position(|set| set.same_template);
         let new = view.new_set().and_then(|set| set.slot);
-        let mut highest = 0;
-        for (slot, set) in claimed() {
+        for (_, set) in claimed().filter(|(slot, _)| Some(*slot) != new) {
             let revision = set.record.revision().value().unwrap_or(0);
-            if revision >= highest {
-                view.second_revision = highest;
-                highest = revision;
-            } else {
-                view.second_revision = view.second_revision.max(revision);
-            }
-            if Some(slot) != new {
-                view.max_old_revision = view.max_old_revision.max(revision);
-                view.old_count += usize::from(!set.record.is_deleting());
-            }
+            view.max_old_revision = view.max_old_revision.max(revision);
+            view.old_count += usize::from(!set.record.is_deleting());
         }
         if view.deployment.strategy == Strategy::Recreate {
             let running = |slot| {
@@ -448,16 +445,14 @@ fn facts(
 }
 
 /// Puts a ReplicaSet into the view. When that is full, idle ones of the highest revisions stay
-/// out: the history is tidied up from the lowest. One place is left for a new ReplicaSet.
-fn keep(view: &mut View, set: Set) {
+/// out: the history is tidied up from the lowest. That of a revision which is wanted back stays. One
+/// place is left for a new ReplicaSet.
+fn keep(view: &mut View, set: Set, wanted: Option<i64>) {
     if view.sets.len() + 1 < SETS && view.sets.push(set).is_ok() {
         return;
     }
-    let spare = |set: &Set| set.is_idle() && !set.same_template;
-    let revision = |set: &Set| match set.revision {
-        IntAnnotation::Value(revision) => revision,
-        IntAnnotation::Absent | IntAnnotation::Invalid => 0,
-    };
+    let revision = |set: &Set| set.revision.value().unwrap_or(0);
+    let spare = |set: &Set| set.is_idle() && !set.same_template && Some(revision(set)) != wanted;
     let highest = view.sets.iter_mut().filter(|set| spare(set)).max_by_key(|set| revision(set));
     match highest {
         Some(other) if !spare(&set) || revision(&set) < revision(other) => *other = set,
@@ -465,6 +460,15 @@ fn keep(view: &mut View, set: Set) {
         None if spare(&set) => {}
         None => view.overflowed = true,
     }
+}
+
+/// The second highest of some numbers, or 0.
+fn second(numbers: impl Iterator<Item = i64>) -> i64 {
+    let order = |(first, second): (i64, i64), number: i64| match number {
+        _ if number >= first => (number, first),
+        _ => (first, second.max(number)),
+    };
+    numbers.fold((0, 0), order).1
 }
 
 /// Oldest first; of the same age, by name.
@@ -479,4 +483,62 @@ fn sort_by_creation(
             _ => Ordering::Equal,
         })
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::IntAnnotation;
+
+    fn idle(revision: i64) -> Set {
+        Set {
+            slot: None,
+            created: store::Seconds::NONE,
+            replicas: 0,
+            planned: 0,
+            status_replicas: 0,
+            ready: 0,
+            available: 0,
+            terminating: None,
+            observed: true,
+            up_to_date: true,
+            deleting: false,
+            desired: None,
+            max: None,
+            revision: IntAnnotation::Value(revision),
+            min_ready_seconds: 0,
+            same_template: false,
+            has_annotations: true,
+            failure: store::Condition::ABSENT,
+        }
+    }
+
+    #[test]
+    fn the_second_highest_revision_is_the_last_one() {
+        for (revisions, expected) in
+            [(&[][..], 0), (&[4], 0), (&[4, 7], 4), (&[7, 4, 5], 5), (&[3, 3], 3), (&[0, 0, 9], 0)]
+        {
+            assert_eq!(second(revisions.iter().copied()), expected, "{revisions:?}");
+        }
+    }
+
+    /// However many there are, and in whatever order they come.
+    #[test]
+    fn a_revision_that_is_wanted_back_is_in_view() {
+        for wanted in [1, 30, 60, 99] {
+            for backwards in [false, true] {
+                let mut view = std::boxed::Box::new(View::EMPTY);
+                let mut revisions: std::vec::Vec<i64> = (1..100).collect();
+                if backwards {
+                    revisions.reverse();
+                }
+                for revision in revisions {
+                    keep(&mut view, idle(revision), Some(wanted));
+                }
+                let is_wanted = |set: &Set| set.revision == IntAnnotation::Value(wanted);
+                assert!(view.sets.iter().any(is_wanted), "{wanted} {backwards}");
+                assert!(view.sets.len() < SETS && !view.overflowed);
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Taking in the answers to requests.
 
 use crate::control::{Peers, World, Write};
+use crate::limits;
 use crate::request::{Failure, Ticket};
 use crate::time::{Duration, Instant};
 
@@ -81,7 +82,8 @@ impl Manager<'_> {
         self.metrics.retries_after = self.metrics.retries_after.wrapping_add(1);
         if let Some(lane) = self.lane_mut(ticket.lane) {
             lane.retries += 1;
-            lane.resend_at = Some(now + Duration::from_secs(u64::from(seconds)));
+            lane.resend_at =
+                Some(now + Duration::from_secs(u64::from(seconds.min(limits::RETRY_AFTER))));
         }
         true
     }

@@ -31,11 +31,6 @@ pub trait Handler {
     /// An object cannot be used. It is counted as refused, too.
     fn faulty(&mut self, fault: &ObjectFault<'_>);
 
-    /// The server has gone back in time: versions of own writes mean nothing any more.
-    fn rewound(&mut self, kind: Kind) {
-        let _ = kind;
-    }
-
     /// An owner that was blind sees again.
     fn healed(&mut self, cache: &mut Cache<'_>, members: Kind, owner: Owner);
 }
@@ -124,7 +119,6 @@ impl<K: Cached> Source for Feed<'_, '_, K> {
 
     fn rewind(&mut self) {
         self.cache.rewind(K::CACHED);
-        self.handler.rewound(K::CACHED);
     }
 }
 

@@ -43,8 +43,6 @@ pub enum Command<'a> {
     Send(Request<'a>),
     /// Close the connection of this request; nothing more is expected from it.
     Close(RequestId),
-    /// Hand every cached object to its handlers again, as an update without change.
-    Resync,
 }
 
 /// What came back for a request.
@@ -195,8 +193,8 @@ impl Watch {
         self.relist_wanted = true;
     }
 
-    /// Whether a resync is due; then it is taken care of by the caller, and `poll` does not ask
-    /// for it.
+    /// Whether a resync is due: then the caller hands every cached object to its handlers again, as an
+    /// update without change.
     pub fn take_resync(&mut self, now: Instant) -> bool {
         let due = self.resync_at.is_some_and(|at| at <= now);
         if let (true, Some(every)) = (due, self.resync) {
@@ -212,12 +210,6 @@ impl Watch {
         self.check_time(now, random);
         if let Some(id) = self.close.take() {
             return Some(Command::Close(id));
-        }
-        if let (Some(at), Some(every)) = (self.resync_at, self.resync)
-            && at <= now
-        {
-            self.resync_at = Some(now + every);
-            return Some(Command::Resync);
         }
         match self.phase {
             Phase::Due { next, at } if at <= now => {
@@ -338,7 +330,8 @@ impl Watch {
                 && retry_after.is_some() =>
             {
                 self.retries += 1;
-                let wait = Duration::from_secs(u64::from(retry_after.unwrap_or_default()));
+                let seconds = retry_after.unwrap_or_default().min(limits::RETRY_AFTER);
+                let wait = Duration::from_secs(u64::from(seconds));
                 let next = if list { Next::Page } else { Next::Watch };
                 self.phase = Phase::Due { next, at: now + wait };
             }

@@ -198,6 +198,12 @@ impl Meta {
         let missing = |field| FieldFault { field, fault: Fault::Missing };
         match () {
             () if self.name.is_empty() => Err(missing(Field::Name)),
+            () if !is_plain(&self.name) => {
+                Err(FieldFault { field: Field::Name, fault: Fault::Malformed })
+            }
+            () if !is_plain(&self.namespace) => {
+                Err(FieldFault { field: Field::Namespace, fault: Fault::Malformed })
+            }
             () if self.uid == Uid::NIL => Err(missing(Field::Uid)),
             () if self.resource_version == ResourceVersion::ANY => {
                 Err(missing(Field::ResourceVersion))
@@ -210,6 +216,13 @@ impl Meta {
             () => Ok(()),
         }
     }
+}
+
+/// Whether a name can stand in a path and in JSON as it is, as the API server has made sure: those of
+/// all kinds here are DNS names.
+fn is_plain(name: &str) -> bool {
+    name.bytes()
+        .all(|byte| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_'))
 }
 
 fn parse_uid(value: Value<'_>) -> Result<Uid, Fault> {

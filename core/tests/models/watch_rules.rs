@@ -99,6 +99,7 @@ impl Bench {
     /// What the machine wants sent now.
     fn sent(&mut self) -> Option<String> {
         let mut sent = None;
+        self.resyncs += usize::from(self.watch.take_resync(self.now));
         // A fixed number makes jitter and time-out known: half of what is possible.
         while let Some(command) = self.watch.poll(self.now, 1 << 31) {
             match command {
@@ -108,7 +109,6 @@ impl Bench {
                     sent = Some(request.to_string());
                 }
                 Command::Close(_) => self.closed += 1,
-                Command::Resync => self.resyncs += 1,
             }
         }
         sent
@@ -422,6 +422,10 @@ fn retry_after_is_obeyed_ten_times() {
     bench.gets(Input::Head { status: 403, retry_after: Some(7) });
     bench.gets(Input::End);
     bench.wants_after(2400, &list_at(5));
+    // No server makes it wait for ever.
+    bench.gets(Input::Head { status: 429, retry_after: Some(u32::MAX) });
+    bench.gets(Input::End);
+    bench.wants_after(300_000, &list_at(5));
 }
 
 #[test]

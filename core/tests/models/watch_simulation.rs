@@ -345,7 +345,6 @@ impl Simulation {
                 match machines.watches[which].poll(self.now, random) {
                     None => break,
                     Some(Command::Close(_)) => self.streams[which] = None,
-                    Some(Command::Resync) => panic!("not asked for"),
                     Some(Command::Send(request)) => {
                         let (id, path) = (request.id(), request.to_string());
                         self.answer(which, id, &path);

@@ -45,8 +45,9 @@ pub(crate) struct Cluster<'a> {
     pub(crate) requests: BTreeMap<String, usize>,
     /// Applied to the next request whose target contains the text.
     pub(crate) accident: Option<(String, Accident)>,
-    /// So long the server answers every request with 429 and `Retry-After: 2`.
+    /// So long the server answers every request with 429 and this `Retry-After`.
     pub(crate) busy_for: Option<Duration>,
+    pub(crate) retry_after: u32,
     /// Requests whose target has this in it are answered with 429 and `Retry-After: 60`.
     pub(crate) refused: Option<&'static str>,
 }
@@ -83,6 +84,7 @@ impl<'a> Cluster<'a> {
             requests: BTreeMap::new(),
             accident: None,
             busy_for: None,
+            retry_after: 2,
             refused: None,
         }
     }
@@ -214,7 +216,7 @@ impl<'a> Cluster<'a> {
         let (request, answer) = self.open.remove(at);
         let end = match answer {
             Ok((code, object)) => {
-                let seconds = if self.refuses(&request) { 60 } else { 2 };
+                let seconds = if self.refuses(&request) { 60 } else { self.retry_after };
                 let retry_after = (code == 429).then_some(seconds);
                 self.manager.response_head(request.ticket, self.now, code, retry_after);
                 let bytes = object.to_string().into_bytes();
@@ -258,7 +260,7 @@ impl<'a> Cluster<'a> {
                     self.feed(which, id, Input::End);
                 }
             }
-            Some(Command::Resync) | None => return self.tell(which),
+            None => return self.tell(which),
         }
         true
     }

@@ -210,6 +210,20 @@ fn retry_after_is_honoured() {
     assert!(cluster.events("ReplicaSetCreateError").is_empty());
 }
 
+/// A server that asks for a year of patience gets five minutes.
+#[test]
+fn retry_after_has_an_end() {
+    let mut memory = Box::new(Memory::new());
+    let mut space = Box::new(Space::new());
+    let mut cluster = Cluster::new(&mut memory, &mut space, 4);
+    cluster.busy_for = Some(Duration::from_secs(7));
+    cluster.retry_after = 365 * 24 * 3600;
+    cluster.create("deployments", deployment("web", 3));
+    cluster.run(Duration::from_secs(400));
+    cluster.rollout();
+    assert_three_pods(&cluster);
+}
+
 /// What was decided while the Deployment could see its ReplicaSets does not keep a worker busy when it
 /// cannot any more, whenever that happens.
 #[test]

@@ -8,7 +8,8 @@ use static_cell::ConstStaticCell;
 /// A size of the controllers' memory, fixed at build time as on a microcontroller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Capacity {
-    /// 50 pods, 16 ReplicaSets, 8 Deployments, 4 ReplicationControllers: to see what happens when they are full
+    /// 50 pods, 16 ReplicaSets, 8 Deployments, 4 ReplicationControllers: to see what happens when they
+    /// are full
     Tiny,
     /// 512 pods, 128 ReplicaSets, 64 Deployments: what the reference firmware has; and 16
     /// ReplicationControllers

@@ -66,7 +66,6 @@ impl<'m> World<'m> {
                         continue;
                     }
                     // The manager has done it already.
-                    Some(Command::Resync) => continue,
                     None => break,
                 };
                 if let Err((property, detail)) = self.checks.opens(&target) {

@@ -6,13 +6,14 @@ use core::fmt;
 pub(crate) struct Window<const N: usize> {
     skip: usize,
     seen: usize,
+    print: u32,
     bytes: heapless::Vec<u8, N>,
 }
 
 impl<const N: usize> Window<N> {
     /// Keeps what comes after `skip` bytes.
     pub(crate) const fn after(skip: usize) -> Self {
-        Self { skip, seen: 0, bytes: heapless::Vec::new() }
+        Self { skip, seen: 0, print: 0, bytes: heapless::Vec::new() }
     }
 
     /// Keeps nothing and only counts.
@@ -23,6 +24,11 @@ impl<const N: usize> Window<N> {
     /// How long the whole text is.
     pub(crate) fn seen(&self) -> usize {
         self.seen
+    }
+
+    /// A number that tells the whole text from others of the same length, not those of an adversary.
+    pub(crate) fn print(&self) -> u32 {
+        self.print
     }
 
     /// The part that was kept.
@@ -36,6 +42,9 @@ impl<const N: usize> fmt::Write for Window<N> {
         let bytes = text.as_bytes();
         let from = self.skip.saturating_sub(self.seen);
         self.seen += bytes.len();
+        // FNV-1a
+        let mix = |print: u32, byte: &u8| (print ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+        self.print = bytes.iter().fold(self.print, mix);
         let wanted = bytes.get(from..).unwrap_or_default();
         let room = N - self.bytes.len();
         let fits = wanted.get(..room).unwrap_or(wanted);

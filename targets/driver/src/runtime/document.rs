@@ -19,6 +19,7 @@ pub(super) struct Document<'r, 'm> {
     runtime: &'r Runtime<'m>,
     ticket: Ticket,
     len: usize,
+    print: u32,
 }
 
 impl<'r, 'm> Document<'r, 'm> {
@@ -26,7 +27,7 @@ impl<'r, 'm> Document<'r, 'm> {
     pub(super) fn new(runtime: &'r Runtime<'m>, ticket: Ticket) -> Option<Self> {
         let mut window = Window::counting();
         runtime.manager.borrow().write_body(ticket, &mut window).ok()?;
-        Some(Self { runtime, ticket, len: window.seen() })
+        Some(Self { runtime, ticket, len: window.seen(), print: window.print() })
     }
 }
 
@@ -68,8 +69,9 @@ impl RequestBody for Document<'_, '_> {
         while sent < self.len {
             let mut window = Window::after(sent);
             let written = self.runtime.manager.borrow().write_body(self.ticket, &mut window);
-            if written.is_err() || window.bytes().is_empty() {
-                // Too short now: the length was announced, so the request will be refused.
+            // Another document now, of pieces that do not fit together: the length was announced, so the
+            // server will refuse what came so far.
+            if written.is_err() || window.bytes().is_empty() || window.print() != self.print {
                 break;
             }
             writer.write_all(window.bytes()).await?;

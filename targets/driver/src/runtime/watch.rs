@@ -108,7 +108,7 @@ impl Runtime<'_> {
             Some(Command::Send(request)) => Wanted::Send(request.id()),
             Some(Command::Close(id)) => Wanted::Close(id),
             // The manager has done it already.
-            Some(Command::Resync) | None => Wanted::Nothing,
+            None => Wanted::Nothing,
         })
     }
 
