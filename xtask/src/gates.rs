@@ -3,9 +3,11 @@
 
 mod boards;
 mod dependencies;
+mod frames;
 mod image;
 mod purity;
 mod sizes;
+mod thumb;
 mod tidy;
 mod toolchain;
 
@@ -40,7 +42,7 @@ pub(crate) enum Gate {
     Doc,
     /// Core and driver build for the smallest targets and reach neither std nor an allocator
     Purity,
-    /// Flash, RAM and stack of the firmware against budget.toml
+    /// Flash, RAM, stack and stack frames of the firmware against budget.toml
     Sizes,
     /// The firmware of real boards builds and fits
     Boards,

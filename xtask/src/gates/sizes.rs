@@ -1,4 +1,4 @@
-//! Flash, RAM and stack of the firmware, and bytes per cached object, against `budget.toml`.
+//! Flash, RAM, stack and stack frames of the firmware, and bytes per cached object, against `budget.toml`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
+use super::frames::{self, Frames};
 use super::image::{Image, check_folders};
 use crate::firmware::{self, Profile};
 use crate::{process, setup, workspace};
@@ -19,6 +20,7 @@ pub(super) fn check(root: &Path) -> Result<String> {
     let budget: Budget = toml::from_str(&budget).context("budget.toml")?;
     let mut rows = Vec::new();
     let mut notes = String::new();
+    let mut frames = Frames::default();
     let images: Vec<PathBuf> =
         Profile::ALL.into_iter().map(firmware::build).collect::<Result<_>>()?;
     // Each has one core and much to wait for.
@@ -30,6 +32,7 @@ pub(super) fn check(root: &Path) -> Result<String> {
         let elf = fs::read(image)?;
         let Image { flash, static_ram, copied, parts } = Image::measure(&elf)?;
         check_folders(&elf, &setup::folders()).with_context(|| name.to_owned())?;
+        frames.add(&elf).with_context(|| name.to_owned())?;
         let figures = figures.with_context(|| format!("{name}, at work in QEMU"))?;
         let figure = |what: &str| {
             figures.get(what).copied().with_context(|| format!("{name}: {what} was not measured"))
@@ -55,7 +58,8 @@ pub(super) fn check(root: &Path) -> Result<String> {
         let used = used.with_context(|| format!("budget.toml: objects.{kind} is not measured"))?;
         rows.push(Row::new(&format!("cache: one {kind}"), *used, *limit));
     }
-    judge(&rows).map(|table| table + &notes)
+    let frames = frames.judge(frames::guard(root)?, &budget.frames)?;
+    judge(&rows).map(|table| table + &frames + &notes)
 }
 
 #[derive(Deserialize)]
@@ -63,6 +67,8 @@ pub(super) fn check(root: &Path) -> Result<String> {
 struct Budget {
     /// By profile.
     firmware: BTreeMap<String, FirmwareBudget>,
+    /// Functions whose stack frames may be larger than the stack's guard, by name.
+    frames: BTreeMap<String, u64>,
     /// Per cached object: record, indices and names.
     objects: BTreeMap<String, u64>,
     /// What each part of the reference firmware takes of flash: to see which one grows.
