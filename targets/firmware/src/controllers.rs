@@ -38,7 +38,7 @@ pub(crate) fn start(
     network: Network,
     configuration: &'static Configuration<'static>,
     seed: u64,
-    crash: Option<Crash>,
+    crash: Option<&'static Crash>,
 ) -> &'static Runtime<'static> {
     let runtime = runtime(configuration, seed);
     start_tasks(spawner, network, configuration, seed as u32, runtime, crash);
@@ -66,7 +66,7 @@ fn start_tasks(
     configuration: &'static Configuration<'static>,
     seed: u32,
     runtime: &'static Runtime<'static>,
-    crash: Option<Crash>,
+    mut crash: Option<&'static Crash>,
 ) {
     static WATCH_BUFFERS: ConstStaticCell<[ReadBuffers; WATCHES]> =
         ConstStaticCell::new([const { Buffers::new() }; WATCHES]);
@@ -81,7 +81,6 @@ fn start_tasks(
         ConstStaticCell::new([0; PROFILE.tank]);
     static TANK: StaticCell<[Tank<'static>; 1]> = StaticCell::new();
     static TANKS: StaticCell<Tanks<'static>> = StaticCell::new();
-    static CRASH: StaticCell<Crash> = StaticCell::new();
     let server = Server {
         address: SocketAddr::V4(configuration.server),
         host: configuration.host,
@@ -103,7 +102,6 @@ fn start_tasks(
     let sources = Connection::new(network.requests, server, Patience::REQUESTS, buffers, jitter);
     spawn(spawner, make_bodies(runtime, SOURCES.init(sources), tanks));
     // The first lane tells what happened, before anything else.
-    let mut crash = crash.map(|crash| &*CRASH.init(crash));
     let places = REQUEST_BUFFERS.take().iter_mut().zip(&REQUEST_LANES);
     for ((buffers, place), n) in places.zip(WATCHES as u32 + 2..) {
         let patience = Patience::REQUESTS;

@@ -88,6 +88,9 @@ unsafe impl Sync for Kept {}
 static KEPT: Kept = Kept(UnsafeCell::new(MaybeUninit::uninit()));
 
 /// Takes what was kept, if the last boot ended so.
+///
+/// Not inlined, so that the record and what it says are not in one frame of the stack with the caller's copy.
+#[inline(never)]
 pub fn take() -> Option<Crash> {
     let kept = KEPT.0.get().cast::<Record>();
     // SAFETY: all fields are integers, for which any bits are valid; volatile, so that nobody

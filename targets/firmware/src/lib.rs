@@ -26,6 +26,7 @@ use picokube_config::{Configuration, PageError, read_page};
 use static_cell::StaticCell;
 
 use controllers::spawn;
+use crash::{Cause, Crash};
 pub use profile::{PROFILE, Profile};
 pub use watchdog::Watchdog;
 
@@ -67,20 +68,13 @@ pub async fn run<D: Driver, W: Watchdog>(spawner: Spawner, board: Board<D, W>) -
     let crash = last_crash(reset_by_watchdog);
     let runtime = Cell::new(None);
     let watching = watchdog::watch_over(watchdog, &runtime);
-    let configuration = match read_page(configuration_page()) {
+    let configuration = match configuration() {
         Ok(configuration) => configuration,
         Err(error) => {
             embassy_futures::join::join(watching, complain(error)).await;
             panic!("a complaint has ended")
         }
     };
-    static CONFIGURATION: StaticCell<Configuration<'static>> = StaticCell::new();
-    let configuration: &Configuration<'static> = CONFIGURATION.init(configuration);
-    defmt::info!(
-        "{=str} serves {}",
-        configuration.identity,
-        defmt::Display2Format(&configuration.server)
-    );
     let (stack, mut runner) = network::new(ethernet, configuration, seed);
     let work = async {
         network::up(stack).await;
@@ -98,6 +92,22 @@ pub async fn run<D: Driver, W: Watchdog>(spawner: Spawner, board: Board<D, W>) -
     panic!("the network stack has ended")
 }
 
+/// What the configuration page says.
+///
+/// Neither this nor what follows is inlined: what they need of the stack must not be a part of the frame of
+/// the task that calls them, which is there as long as it runs.
+#[inline(never)]
+fn configuration() -> Result<&'static Configuration<'static>, PageError> {
+    static CONFIGURATION: StaticCell<Configuration<'static>> = StaticCell::new();
+    let configuration = CONFIGURATION.init(read_page(configuration_page())?);
+    defmt::info!(
+        "{=str} serves {}",
+        configuration.identity,
+        defmt::Display2Format(&configuration.server)
+    );
+    Ok(configuration)
+}
+
 /// The flash that is set aside for the configuration page.
 fn configuration_page() -> &'static [u8] {
     unsafe extern "C" {
@@ -109,10 +119,12 @@ fn configuration_page() -> &'static [u8] {
 }
 
 /// Why the device was reset, if it was not by its power; says so.
-fn last_crash(reset_by_watchdog: bool) -> Option<crash::Crash> {
-    let unsaid = || crash::Crash::unsaid(crash::Cause::Watchdog);
-    let crash = crash::take().or_else(|| reset_by_watchdog.then(unsaid))?;
-    defmt::error!("the last boot ended by {}", defmt::Display2Format(&crash));
+#[inline(never)]
+fn last_crash(reset_by_watchdog: bool) -> Option<&'static Crash> {
+    static CRASH: StaticCell<Crash> = StaticCell::new();
+    let unsaid = || Crash::unsaid(Cause::Watchdog);
+    let crash = &*CRASH.init(crash::take().or_else(|| reset_by_watchdog.then(unsaid))?);
+    defmt::error!("the last boot ended by {}", defmt::Display2Format(crash));
     Some(crash)
 }
 

@@ -2,6 +2,7 @@
 
 use core::fmt::{self, Write};
 use core::ops::ControlFlow;
+use core::pin::pin;
 
 use embassy_time::{Duration, Timer, with_timeout};
 use heapless::String;
@@ -34,7 +35,9 @@ pub(crate) async fn send(
     let headers = &[("Content-Type", "application/json")];
     let body = event.body.as_bytes();
     let request = Request { method: Method::POST, target: &event.target, headers, body };
-    let sent = with_timeout(PATIENCE, until_answered(&request, connection)).await;
+    // Pinned where it is made: moved into the time-out, it would go over the stack.
+    let answered = pin!(until_answered(&request, connection));
+    let sent = with_timeout(PATIENCE, answered).await;
     if !sent.is_ok_and(|status| status < 300) {
         defmt::warn!("the server does not take the event about the last reset");
     }

@@ -1,6 +1,6 @@
 //! No frame of the stack is larger than what lies below the stack.
 //!
-//! The guard below the stack turns an overflow into a fault only if the stack cannot step over it. A frame that is
+//! The guard below the stack turns an overflow into a fault only if the stack cannot step over it. A frame
 //! larger than the guard and the reserve together would reach the variables behind them without a word.
 
 use std::collections::BTreeMap;
@@ -68,8 +68,8 @@ impl Frames {
         Ok(())
     }
 
-    /// A table of the largest frames; an error if one is larger than `guard` and than its exception, or if an exception
-    /// is not needed.
+    /// A table of the largest frames; an error if one is larger than `guard` and than its exception, or if an
+    /// exception is not needed.
     pub(super) fn judge(&self, guard: u64, exceptions: &BTreeMap<String, u64>) -> Result<String> {
         let mut table = format!("{:>7} {:>7}  largest stack frames\n", "used", "limit");
         let mut errors = String::new();
@@ -236,8 +236,8 @@ mod tests {
 
     #[test]
     fn frames_are_found_by_symbols() {
-        // Three functions: one with a frame of 1,300 and a table, one without a frame, and one of assembly that does not
-        // say how long it is. What are constants would read as `sub sp, #508`.
+        // Three functions: one with a frame of 1,300 and a table, one without a frame, and one of assembly
+        // that does not say how long it is. What are constants would read as `sub sp, #508`.
         let halves =
             [0xF2AD_u16, 0x5D14, 0x4770, 0xB0FF, 0xB0FF, 0x4770, 0xB082, 0x4770, 0xB0FF, 0xB0FF];
         let bytes: Vec<u8> = halves.iter().flat_map(|half| half.to_le_bytes()).collect();

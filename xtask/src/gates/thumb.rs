@@ -28,11 +28,11 @@ enum Effect {
     Unknown,
 }
 
-/// The most that the function takes of the stack at a time, in bytes, without what it calls. `None` if that is
-/// decided only while it runs.
+/// The most that the function takes of the stack at a time, in bytes, without what it calls. `None` if that
+/// is decided only while it runs.
 ///
-/// Code is read from its beginning to its end, as it lies there: it takes its frame at the beginning, and gives it
-/// back at each of its ends. Where this is not so, the answer is too large rather than too small.
+/// Code is read from its beginning to its end, as it lies there: it takes its frame at the beginning, and
+/// gives it back at each of its ends. Where this is not so, the answer is too large rather than too small.
 pub(super) fn frame(code: &Code<'_>) -> Option<u32> {
     let (mut depth, mut deepest) = (0_u32, 0);
     // How deep it was before it was given back, for what follows the end that is being come to.
