@@ -9,6 +9,7 @@ use static_cell::{ConstStaticCell, StaticCell};
 
 use crate::controllers::REQUEST_CONNECTIONS;
 use crate::profile::WATCHES;
+use crate::stack;
 use crate::status::CLIENTS;
 
 /// DHCP has a socket, too.
@@ -35,12 +36,23 @@ impl Network {
     }
 }
 
+/// What [`build`] needs of the stack, at most.
+const ROOM: usize = 5 * 1024;
+
 /// A stack on an interface. The runner has to run.
-///
-/// Not inlined: embassy-net builds its sockets on the stack, which must not stay there while the
-/// task that calls this runs.
-#[inline(never)]
 pub(crate) fn new<D: Driver>(
+    ethernet: D,
+    configuration: &Configuration<'_>,
+    seed: u64,
+) -> (Stack<'static>, Runner<'static, D>) {
+    stack::ensure_room(ROOM);
+    build(ethernet, configuration, seed)
+}
+
+/// Not inlined: embassy-net builds its sockets on the stack and then moves them, whatever memory it is given,
+/// and they must not stay there while the task that calls this runs.
+#[inline(never)]
+fn build<D: Driver>(
     ethernet: D,
     configuration: &Configuration<'_>,
     seed: u64,
@@ -83,7 +95,7 @@ pub(crate) async fn follow(stack: Stack<'static>) -> ! {
 
 /// The sockets of all connections to the API server.
 ///
-/// Not inlined, for the same reason as [`new`].
+/// Not inlined, for the same reason as [`build`].
 #[inline(never)]
 pub(crate) fn sockets(stack: Stack<'static>) -> Network {
     static WATCH_BUFFERS: ConstStaticCell<SocketBuffers<WATCHES, 2048, 256>> =

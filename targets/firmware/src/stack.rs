@@ -32,6 +32,14 @@ pub fn high_water() -> (usize, usize) {
     (top as usize - unused as usize, top as usize - bottom as usize)
 }
 
+/// Gives up unless there is room for `bytes` more. To be called before a function whose frame is larger than
+/// the guard and the reserve: it would step over them, and into the variables behind.
+pub(crate) fn ensure_room(bytes: usize) {
+    let (_, bottom) = bounds();
+    let room = (cortex_m::register::msp::read() as usize).saturating_sub(bottom);
+    assert!(room >= bytes, "the stack has {room} bytes left, and {bytes} are needed");
+}
+
 /// Makes an overflow a fault, instead of a change of some variable.
 ///
 /// From here on, a write to the guard is refused by the memory protection unit.
