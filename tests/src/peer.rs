@@ -185,6 +185,8 @@ enum Then {
     Reset,
     /// Nothing more comes half-way, and the connection stays open.
     Stall,
+    /// Half-way, the rest begins to come byte by byte, and never ends.
+    Drip,
     /// Waits half-way until the outage has been, after which streams end as they should.
     Hold,
 }
@@ -198,6 +200,7 @@ impl Then {
             "bad-chunk" => Self::BadChunk,
             "reset" => Self::Reset,
             "stall" => Self::Stall,
+            "drip" => Self::Drip,
             "hold" => Self::Hold,
             _ => Self::End,
         }
@@ -400,6 +403,11 @@ impl<'s> Conversation<'s> {
                 self.reset()
             }
             Then::Stall => self.until_the_client_leaves(),
+            Then::Drip => loop {
+                // A chunk of one byte. Of a body with a length, it is a few of many.
+                self.writer.write_all(b"1\r\nx\r\n")?;
+                thread::sleep(Duration::from_millis(50));
+            },
             Then::Hold => {
                 self.shared.state().held += 1;
                 self.shared.changed.notify_all();

@@ -41,6 +41,7 @@ tests! {
     unreachable_server_times_out
     mute_server_times_out
     silent_stream_is_given_up
+    dripping_answer_is_given_up
     idle_close_is_hidden_from_a_get
     idle_close_is_reported_to_a_post
     connection_close_is_honoured

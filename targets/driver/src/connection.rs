@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 use core::ops::ControlFlow;
 
-use embassy_time::{Duration, Instant, Timer, with_timeout};
+use embassy_time::{Duration, Instant, Timer, with_deadline, with_timeout};
 use embedded_io_async::{BufRead, Error as _, Read};
 use embedded_nal_async::TcpConnect;
 use heapless::Vec;
@@ -52,6 +52,9 @@ pub struct Patience {
     pub response: Duration,
     /// Between any two pieces of a response.
     pub silence: Duration,
+    /// From the head of a response to its end, however steadily it comes; `None` for responses that have
+    /// no end of their own.
+    pub answer: Option<Duration>,
     /// How old a kept connection may be that still is used for a request that cannot be repeated.
     pub idle: Duration,
     /// Between a failure and the next attempt.
@@ -63,6 +66,7 @@ impl Patience {
     /// sooner than the connection when it has been silent for too long.
     pub const WATCHES: Self = Self {
         silence: Duration::from_secs(600),
+        answer: None,
         backoff: Policy { base: Span::ZERO, cap: Span::ZERO, reset: Span::ZERO },
         ..Self::REQUESTS
     };
@@ -72,6 +76,7 @@ impl Patience {
         connect: Duration::from_secs(10),
         response: Duration::from_secs(60),
         silence: Duration::from_secs(60),
+        answer: Some(Duration::from_secs(60)),
         idle: Duration::from_secs(20),
         backoff: Policy {
             base: Span::from_millis(50),
@@ -282,6 +287,7 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
         }
         let Headers { date, retry_after, close } = Headers::of(&response);
         let mut reusable = !close;
+        let end = self.patience.answer.map_or(Instant::MAX, |answer| Instant::now() + answer);
         if receiver.head(&Head { status: response.status.0, date, retry_after }).is_break() {
             return Ok(());
         }
@@ -294,8 +300,14 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
             BodyReader::ToEnd(bytes) => (bytes, Framing::ToEnd),
         };
         while !framing.is_done() {
-            let read = match with_timeout(self.patience.silence, bytes.fill_buf()).await {
+            let silence = Instant::now() + self.patience.silence;
+            // What there is to read, a time-out would still let through.
+            if Instant::now() >= end {
+                return Err(Error::AnswerTimeout);
+            }
+            let read = match with_deadline(silence.min(end), bytes.fill_buf()).await {
                 Ok(read) => read.map_err(|kind| Error::talking(kind.into()))?,
+                Err(_) if end <= silence => return Err(Error::AnswerTimeout),
                 Err(_) => return Err(Error::Silence),
             };
             if read.is_empty() {

@@ -16,6 +16,8 @@ pub enum Error {
     ResponseTimeout,
     /// The response began, then nothing came for [`Patience::silence`](crate::Patience::silence).
     Silence,
+    /// The response began, and had not ended after [`Patience::answer`](crate::Patience::answer).
+    AnswerTimeout,
     /// The server closed the connection before the response was complete.
     Truncated,
     /// The connection was reset, by the server or on the way.
@@ -66,6 +68,7 @@ impl fmt::Display for Error {
             Self::ConnectTimeout => "no answer while connecting: check address and network",
             Self::ResponseTimeout => "the server accepted the request and did not answer in time",
             Self::Silence => "the server fell silent in the middle of its response",
+            Self::AnswerTimeout => "the server did not come to the end of its response in time",
             Self::Truncated => "the server closed the connection in the middle of its response",
             Self::Reset => "the connection was reset",
             Self::HeadTooLarge => "the response's headers do not fit the connection's buffer",

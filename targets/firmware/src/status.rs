@@ -1,11 +1,12 @@
 //! How the device is doing: pages over HTTP, and a line in the log every minute.
 
 use core::fmt;
+use core::pin::pin;
 
 use embassy_futures::select::{Either, select};
 use embassy_net::Stack;
 use embassy_net::tcp::TcpSocket;
-use embassy_time::{Duration, Instant, Timer};
+use embassy_time::{Duration, Instant, Timer, with_timeout};
 use picokube_core::manager::Manager;
 use picokube_core::metrics::Exposition;
 use picokube_core::store::Kind;
@@ -17,8 +18,9 @@ use crate::stack;
 
 /// Where the pages are.
 const PORT: u16 = 80;
-/// How long a client may be silent.
-const SILENCE: Duration = Duration::from_secs(10);
+/// How long a client may have a place: from its connection until it has its answer and has closed, however
+/// steadily it sends and takes. Prometheus would not wait for longer either.
+const TURN: Duration = Duration::from_secs(10);
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
 /// Clients of the pages at a time. Two, so that one who comes while another is served, or lingers,
@@ -38,17 +40,25 @@ pub(crate) async fn serve(
 ) {
     let (mut rx, mut tx) = ([0; 128], [0; 256]);
     let mut socket = TcpSocket::new(stack, &mut rx, &mut tx);
-    socket.set_timeout(Some(SILENCE));
+    socket.set_timeout(Some(TURN));
     let platform = |out: &mut dyn fmt::Write| write_platform(network, runtime, busy, out);
     let pages = Pages { runtime, platform: &platform };
     loop {
-        if socket.accept(PORT).await.is_ok() && pages.answer(&mut socket).await.is_ok() {
-            socket.close();
-            // A reset would take the answer from a client that has not read it yet.
-            while socket.read(&mut [0; 16]).await.is_ok_and(|len| len > 0) {}
+        if socket.accept(PORT).await.is_ok() {
+            // Who is not done by then gets a reset.
+            let _ = with_timeout(TURN, pin!(take_turn(&pages, &mut socket))).await;
         }
         socket.abort();
         let _ = socket.flush().await;
+    }
+}
+
+/// Answers a client.
+async fn take_turn(pages: &Pages<'_, '_>, socket: &mut TcpSocket<'_>) {
+    if pages.answer(socket).await.is_ok() {
+        socket.close();
+        // A reset would take the answer from a client that has not read it yet.
+        while socket.read(&mut [0; 16]).await.is_ok_and(|len| len > 0) {}
     }
 }
 

@@ -3,6 +3,7 @@
 use core::cell::Cell;
 
 use embassy_time::{Duration, Instant, Timer};
+use picokube_driver::Patience;
 use picokube_driver::runtime::Runtime;
 
 use crate::crash::{self, Cause};
@@ -18,6 +19,12 @@ pub trait Watchdog {
 const FEED_EVERY: Duration = Duration::from_secs(2);
 /// Longer than any request may take: from the wish to connect to the end of its answer.
 const STUCK: Duration = Duration::from_secs(180);
+const _: () = {
+    let Patience { connect, response, answer: Some(answer), .. } = Patience::REQUESTS else {
+        panic!("requests have a bound")
+    };
+    assert!(connect.as_secs() + response.as_secs() + answer.as_secs() < STUCK.as_secs());
+};
 
 /// Feeds the watchdog for ever, as long as what should happen does happen; otherwise keeps that as
 /// the reason and resets the device. Before there is a manager, the executor's turning is all that

@@ -4,15 +4,15 @@ use core::fmt::Write;
 use core::pin::pin;
 
 use embassy_futures::join::{join, join4};
-use embassy_time::Instant;
+use embassy_time::{Duration, Instant, with_timeout};
 use embedded_nal_async::TcpConnect;
 use heapless::String;
-use picokube_driver::{Connection, Error, Method, Request, follow};
+use picokube_driver::{Connection, Error, Method, Patience, Request, follow};
 
 use crate::receivers::{Checked, Ends, Text};
 use crate::{
-    AUTHORIZATION, Bench, ConnectionBuffers, Failure, Memory, Peer, STREAMS, connection, expect,
-    failure, server, succeed,
+    AUTHORIZATION, Bench, ConnectionBuffers, Failure, Memory, PATIENCE, Peer, STREAMS, connection,
+    expect, failure, server, succeed,
 };
 
 macro_rules! cases {
@@ -42,6 +42,7 @@ cases! {
     unreachable_server_times_out
     mute_server_times_out
     silent_stream_is_given_up
+    dripping_answer_is_given_up
     idle_close_is_hidden_from_a_get
     idle_close_is_reported_to_a_post
     connection_close_is_honoured
@@ -167,6 +168,31 @@ async fn mute_server_times_out<N: TcpConnect>(bench: &mut Bench<'_, N>) -> Resul
 /// The server answers in part, then stays silent with the connection open.
 async fn silent_stream_is_given_up<N: TcpConnect>(bench: &mut Bench<'_, N>) -> Result<(), Failure> {
     fails_then_recovers(bench, "/stream?bytes=3000&chunk=700&then=stall", Error::Silence).await
+}
+
+/// The server is never silent for long and never comes to an end: a stream may be so, an answer may not.
+async fn dripping_answer_is_given_up<N: TcpConnect>(
+    bench: &mut Bench<'_, N>,
+) -> Result<(), Failure> {
+    let answer = Some(Duration::from_millis(1500));
+    let patience = Patience { answer, ..PATIENCE };
+    let memory = &mut bench.memory.requests;
+    let mut requests = Connection::new(bench.network, server(&bench.peer), patience, memory, 1);
+    for target in ["/stream?bytes=3000&chunk=700&then=drip", "/stream?bytes=3000&fixed=1&then=drip"]
+    {
+        let mut seen = Checked::default();
+        // Only where there is no bound: twenty times as long.
+        let most = Duration::from_secs(30);
+        let request = get(target);
+        let exchange = requests.exchange(&request, &mut seen);
+        let Ok(result) = with_timeout(most, exchange).await else {
+            return Err(failure(format_args!("{target} is still being read")));
+        };
+        expect(target, result, Err(Error::AnswerTimeout))?;
+        expect("something came", seen.bytes > 1000, true)?;
+        succeed("GET afterwards", healthy(&mut requests).await)?;
+    }
+    Ok(())
 }
 
 /// A kept connection that the server has closed meanwhile: a GET is sent again by itself.

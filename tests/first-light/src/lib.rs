@@ -76,6 +76,8 @@ const PATIENCE: Patience = Patience {
     connect: Duration::from_secs(2),
     response: Duration::from_secs(3),
     silence: Duration::from_secs(3),
+    // Streams have no end of their own.
+    answer: None,
     idle: Duration::from_secs(20),
     backoff: Policy {
         base: Span::from_millis(50),

@@ -1,6 +1,10 @@
 //! What the device tells of itself.
 
-use anyhow::{Context, Result, ensure};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
 use picokube_tests::firmware::Device;
 use picokube_tests::http::Client;
 use picokube_tests::picokube::Picokube;
@@ -55,6 +59,31 @@ fn a_client_that_lingers_is_in_nobodys_way() -> Result<()> {
     for _ in 0..3 {
         assert_eq!(device.get("/healthz")?.status, 200);
     }
+    Ok(())
+}
+
+#[test]
+fn a_client_that_drips_is_hung_up_on() -> Result<()> {
+    let cluster = Picokube::with_nodes(1)?;
+    let device = Device::boot(cluster.address())?;
+    device.wait_for_line("the controllers have started")?;
+    let mut dripping = TcpStream::connect(device.status_address())?;
+    dripping.set_nodelay(true)?;
+    // Never silent for as long as the device would mind.
+    dripping.set_read_timeout(Some(Duration::from_millis(500)))?;
+    dripping.write_all(b"GET /healthz HTTP/1.1\r\nX-Long: ")?;
+    let deadline = Instant::now() + Duration::from_secs(120);
+    loop {
+        ensure!(Instant::now() < deadline, "the device is still listening");
+        let answer = dripping.write_all(b"x").and_then(|()| dripping.read(&mut [0]));
+        match answer {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            // Hung up, by an end or a reset.
+            Ok(0) | Err(_) => break,
+            Ok(_) => bail!("the device has answered half a request"),
+        }
+    }
+    assert_eq!(device.get("/healthz")?.status, 200);
     Ok(())
 }
 
