@@ -325,7 +325,8 @@ mod tests {
         // bx lr; then a table that would read as `sub sp, #508`.
         let bytes = [0x70, 0x47, 0xFF, 0xB0];
         assert_eq!(frame(&Code { bytes: &bytes, constants: Vec::new() }), Some(508));
-        assert_eq!(frame(&Code { bytes: &bytes, constants: vec![2..4] }), Some(0));
+        let constants = std::iter::once(2..4).collect();
+        assert_eq!(frame(&Code { bytes: &bytes, constants }), Some(0));
     }
 
     #[test]
