@@ -29,7 +29,7 @@ pub use workspace::{Workspace, WorkspaceParts};
 
 use crate::control::Ranked;
 use crate::event::Recorder;
-use crate::kind::Kind;
+use crate::kind::{Info, Kind, kinds};
 use crate::metrics::Metrics;
 use crate::planted::{Bug, planted};
 use crate::registry::Controllers;
@@ -93,12 +93,17 @@ impl<'a> Manager<'a> {
             [only] => Some(*only),
             _ => None,
         };
-        let mut kinds = Kind::ALL.iter();
-        let watches = core::array::from_fn(|_| {
-            let info = kinds.next().unwrap_or(&Kind::Pod).info();
-            let (api, plural) = (info.api, info.plural);
+        let watch = |kind: Kind| {
+            let Info { api, plural, .. } = *kind.info();
             Watch::new(Resource { api, plural, namespace, label_selector }, resync)
-        });
+        };
+        // Each in its place: whatever builds an array piece by piece does so on the stack.
+        macro_rules! watches {
+            ($(
+                $(#[$meta:meta])*
+                $kind:ident $doc:literal $table:ident $capacity:ident $types:tt $info:tt
+            )*) => { [$($(#[$meta])* watch(Kind::$kind),)*] };
+        }
         Self {
             cache,
             controllers: Controllers::start(controllers, crews),
@@ -107,7 +112,7 @@ impl<'a> Manager<'a> {
             recorder,
             event: ClientRequest::NONE,
             decoders,
-            watches,
+            watches: kinds!(watches),
             settings,
             wall: WallClock::new(),
             serial: 0,

@@ -14,7 +14,7 @@ use static_cell::{ConstStaticCell, StaticCell};
 use crate::crash::Crash;
 use crate::network::{Network, RequestSockets, WatchSockets};
 use crate::profile::{LANES, PROFILE, Stores, WATCHES, Workspace};
-use crate::{report, stack};
+use crate::report;
 
 const _: () = assert!(Kind::COUNT <= WATCHES);
 /// Connections for requests at a time: one a lane, and one for the sources of bodies.
@@ -32,9 +32,6 @@ type RequestConnection = Connection<'static, RequestSockets>;
 /// A lane of the firmware's.
 type RequestLane = Lane<'static, RequestSockets>;
 
-/// What [`runtime`] needs of the stack, at most.
-const ROOM: usize = 2 * 1024;
-
 /// Starts the controllers.
 pub(crate) fn start(
     spawner: Spawner,
@@ -43,7 +40,6 @@ pub(crate) fn start(
     seed: u64,
     crash: Option<&'static Crash>,
 ) -> &'static Runtime<'static> {
-    stack::ensure_room(ROOM);
     let runtime = runtime(configuration, seed);
     start_tasks(spawner, network, configuration, seed as u32, runtime, crash);
     runtime
