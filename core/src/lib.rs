@@ -8,8 +8,8 @@
 //! what the [`store`] keeps of the cluster, which has a table for each [`kind`] and is filled by [`watch`].
 //! [`wire`] says which fields of an object are looked at while its [`json`] streams by, [`text`] keeps names
 //! and labels in little memory. What goes out is written on demand, or made of an object that streams by
-//! once more ([`splice`]). [`queue`], [`expect`], [`backoff`], [`event`] and [`time`] are what they are called
-//! in Kubernetes.
+//! once more ([`splice`]). [`queue`], [`expect`], [`backoff`], [`event`] and [`time`] are what they are
+//! called in Kubernetes.
 #![no_std]
 #![forbid(unsafe_code)]
 // Input reaches everything here, so nothing here may stop the firmware.

@@ -28,5 +28,5 @@ pub use rank::{Rank, Ranked, deletion_order};
 pub use rate::Rate;
 pub(crate) use reply::{Reply, Verdict};
 pub use slow_start::SlowStart;
-pub(crate) use world::{Peers, World};
+pub(crate) use world::{Peers, World, record};
 pub(crate) use write::{BodySource, Purpose, Write, object_target, write_terminating};

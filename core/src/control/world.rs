@@ -57,15 +57,27 @@ impl World<'_, '_> {
 
     /// Tells something about a key of a controller.
     pub(crate) fn record(&mut self, by: &'static ControllerInfo, key: Slot, message: Message) {
-        let Some(head) = self.cache.head(by.key, key) else { return };
-        let subject = Subject {
-            kind: by.key,
-            component: by.component,
-            namespace: head.namespace(),
-            name: head.name(),
-            uid: head.uid(),
-            version: head.version(),
-        };
-        self.recorder.record(self.cache.texts, subject, message, self.wall);
+        record(self.recorder, self.cache, by, key, message, self.wall);
     }
+}
+
+/// Tells something about a key of a controller.
+pub(crate) fn record(
+    recorder: &mut Recorder,
+    cache: &mut Cache<'_>,
+    by: &'static ControllerInfo,
+    key: Slot,
+    message: Message,
+    at: Timestamp,
+) {
+    let Some(head) = cache.head(by.key, key) else { return };
+    let subject = Subject {
+        kind: by.key,
+        component: by.component,
+        namespace: head.namespace(),
+        name: head.name(),
+        uid: head.uid(),
+        version: head.version(),
+    };
+    recorder.record(cache.texts, subject, message, at);
 }

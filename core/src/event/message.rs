@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::kind::Kind;
+use crate::store::RefusalReason;
 use crate::text::{Interner, Name, Text};
 use crate::wire::{ResourceVersion, Uid};
 
@@ -82,6 +83,15 @@ pub enum Message {
     SelectingAll,
     /// Objects did not fit into the controller's memory.
     Blind(Kind),
+    /// One of the objects could not be kept.
+    Refused {
+        /// Its kind.
+        kind: Kind,
+        /// Its name.
+        name: Name,
+        /// Why.
+        reason: RefusalReason,
+    },
 }
 
 impl Message {
@@ -100,7 +110,8 @@ impl Message {
                 "DeploymentRollbackRevisionNotFound"
             }
             Self::SelectingAll => "SelectingAll",
-            Self::Blind(_) => "ControllerMemoryFull",
+            Self::Refused { reason: RefusalReason::Faulty(_), .. } => "FaultyObject",
+            Self::Blind(_) | Self::Refused { .. } => "ControllerMemoryFull",
         }
     }
 
@@ -127,6 +138,9 @@ impl Message {
                 set.retain(texts);
                 texts.retain(error);
             }
+            Self::Refused { name, .. } => {
+                name.retain(texts);
+            }
             _ => {}
         }
     }
@@ -141,6 +155,7 @@ impl Message {
                 set.release(texts);
                 texts.release(error);
             }
+            Self::Refused { name, .. } => name.release(texts),
             _ => {}
         }
     }
@@ -185,6 +200,13 @@ impl Message {
             Self::LastRevisionNotFound => out.write_str("Unable to find last revision."),
             Self::SelectingAll => out.write_str(
                 "This deployment is selecting all pods. A non-empty selector is required.",
+            ),
+            Self::Refused { kind, name, reason } => write!(
+                out,
+                "{} \"{}\" cannot be kept: {reason}; nothing is created or deleted for \"{subject}\" \
+                 until it can",
+                kind.info().name,
+                name.display(texts)
             ),
             Self::Blind(members) => {
                 let members = if members == Kind::Pod { "pods" } else { "replica sets" };

@@ -105,7 +105,8 @@ impl Manager<'_> {
         let seen = watch.and_then(|watch| watch.version()).unwrap_or_default();
         let Self { cache, controllers, ranking, lanes, recorder, settings, metrics, .. } = self;
         let Some(reader) = lanes.answers.get_mut(usize::from(lane.reader)) else { return };
-        let informers = &mut Informers { controllers, metrics, now };
+        let wall_now = Some(wall);
+        let informers = &mut Informers { controllers, recorder, metrics, now, wall: wall_now };
         let reply = reader.read(lane, end, cache, informers, seen);
         let mut all = controllers.all_mut();
         let number = usize::from(lane.controller);

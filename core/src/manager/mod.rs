@@ -157,9 +157,10 @@ impl<'a> Manager<'a> {
         input: watch::Input<'_>,
     ) {
         let is_back = self.note_reach(kind, &input);
-        let Self { cache, controllers, decoders, watches, metrics, settings, .. } = self;
+        let wall = self.wall.at(now);
+        let Self { cache, controllers, decoders, watches, metrics, recorder, settings, .. } = self;
         let Some(watch) = watches.get_mut(kind as usize) else { return };
-        let informers = &mut Informers { controllers, metrics, now };
+        let informers = &mut Informers { controllers, recorder, metrics, now, wall };
         let mut input = Some(input);
         decoders.with(kind, cache, informers, settings.namespaces, &mut |source| {
             if let Some(input) = input.take() {

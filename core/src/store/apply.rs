@@ -10,7 +10,7 @@ use super::Cache;
 use super::cached::Cached;
 use super::change::{Applied, Change, Event, Owner, RefusalReason};
 use super::groups::{GroupKey, Groups, List, Role};
-use super::index::{Identity, Index, flag};
+use super::index::{Head, Identity, Index, flag};
 use super::table::Record;
 
 impl Cache<'_> {
@@ -147,6 +147,11 @@ impl Cache<'_> {
     fn place(&mut self, kind: Kind, meta: &Meta, old: Before) -> Result<Change, RefusalReason> {
         let (index, groups, texts) = self.split(kind);
         let group = obtain_group(groups, texts, kind, meta)?;
+        let was_missing = old.slot.is_none_or(|slot| index.get(slot).is_none_or(Head::is_stale));
+        if was_missing && groups.get(group).is_some_and(|group| group.is_blind()) {
+            // It may be the one that was refused: a list will tell.
+            index.state.shortage.room = index.state.shortage.refused > 0;
+        }
         let placed = match old.slot {
             Some(slot) => Ok(update(index, groups, texts, meta, slot, group, old.owner)),
             None => insert(index, groups, texts, meta, group).map(|slot| Change {
@@ -250,7 +255,7 @@ fn update(
     group: Slot,
     old_owner: Owner,
 ) -> Change {
-    let before = index.get(slot).copied().unwrap_or(super::index::Head::EMPTY);
+    let before = index.get(slot).copied().unwrap_or(Head::EMPTY);
     index.renew(slot, meta.uid, meta.resource_version);
     let owner_changed = before.owned_group() != Some(group);
     if owner_changed {

@@ -67,7 +67,7 @@ impl Cache<'_> {
         }
         let old = self.find(kind, &meta.namespace, &meta.name);
         let owner = old.map_or(Owner::None, |slot| self.owner_of(kind, slot));
-        self.refuse(kind, meta, old, owner, RefusalReason::Faulty)
+        self.refuse(kind, meta, old, owner, RefusalReason::Faulty(fault.fault))
     }
 
     pub(super) fn refuse(

@@ -5,7 +5,7 @@ use core::fmt;
 use crate::kind::Kind;
 use crate::link::Slot;
 use crate::text::{StoreSelectorError, TextFull, TooManyLabels};
-use crate::wire::Uid;
+use crate::wire::{FieldFault, Uid};
 
 /// The outcome of applying an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,12 +107,13 @@ pub enum RefusalReason {
     /// Its selector has too many requirements.
     SelectorTooLarge,
     /// One of its fields cannot be used.
-    Faulty,
+    Faulty(FieldFault),
 }
 
 impl fmt::Display for RefusalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Faulty(fault) => return fault.fmt(f),
             Self::TableFull => "the table of its kind is full",
             Self::TextFull => "the table of names and labels is full",
             Self::GroupsFull => "the table of owners and namespaces is full",
@@ -120,7 +121,6 @@ impl fmt::Display for RefusalReason {
             Self::SelectorTooLarge => {
                 "its selector has more requirements than the controller can hold"
             }
-            Self::Faulty => "one of its fields cannot be used",
         })
     }
 }

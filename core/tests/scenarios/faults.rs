@@ -114,7 +114,11 @@ fn without_room_for_all_pods_nothing_is_created_or_deleted_until_there_is() {
     cluster.create("deployments", deployment("api", 6));
     cluster.rollout();
     let told = cluster.events("ControllerMemoryFull");
-    assert!(!told.is_empty());
+    let says_why = |told: &String| {
+        told.starts_with("Pod \"")
+            && told.contains("cannot be kept: the table of its kind is full;")
+    };
+    assert!(told.iter().any(says_why), "{told:?}");
     let mut metrics = String::new();
     cluster.manager.write_metrics(&mut metrics).unwrap();
     assert!(metrics.contains("picokube_blind_owners{kind=\"ReplicaSet\"} 1\n"), "{metrics}");
@@ -208,6 +212,31 @@ fn retry_after_is_honoured() {
     assert_three_pods(&cluster);
     assert!(cluster.manager.metrics().retries_after >= 3);
     assert!(cluster.events("ReplicaSetCreateError").is_empty());
+}
+
+/// Whose pod cannot be read is told which one it is, and what is wrong with it.
+#[test]
+fn an_object_that_cannot_be_read_is_named_with_its_field() {
+    with_cluster(|cluster| {
+        cluster.create("deployments", deployment("web", 2));
+        cluster.rollout();
+        let pod = cluster.pods(|_| true)[0].clone();
+        cluster.patch("pods", &pod, &json!({"spec": {"nodeName": "n".repeat(300)}}));
+        cluster.settle();
+        let told = cluster.events("FaultyObject");
+        // Of the ReplicaSet that is called `A` here.
+        let (_, tail) = pod.rsplit_once('-').unwrap();
+        let expected = format!(
+            "Pod \"A-{tail}\" cannot be kept: spec.nodeName: is too long; nothing is created or deleted \
+             for \"A\" until it can"
+        );
+        assert_eq!(told, [expected]);
+        cluster.patch("pods", &pod, &json!({"spec": {"nodeName": "a"}}));
+        cluster.run(Duration::from_secs(60));
+        cluster.scale("web", 3);
+        cluster.rollout();
+        assert_eq!(cluster.pods(|_| true).len(), 3);
+    });
 }
 
 /// A server that asks for a year of patience gets five minutes.

@@ -105,7 +105,10 @@ pub fn a_stranger_is_in_nobodys_way(cluster: &Picokube) -> Result<()> {
     web.rolled_out()?;
     assert_eq!(web.images()?, ["app:2"; 4]);
     let told = web.lab.list("events")?;
-    let blind = told.iter().find(|event| event["reason"] == "ControllerMemoryFull");
+    let is_blind = |event: &&Value| {
+        event["reason"] == "ControllerMemoryFull" || event["reason"] == "FaultyObject"
+    };
+    let blind = told.iter().find(is_blind);
     assert!(blind.is_none(), "{blind:?}");
     Ok(())
 }
