@@ -69,6 +69,7 @@ impl Object for ReplicationController {
 
 impl Condense for ReplicationController {
     type Record = store::ReplicaSet;
+    const HAS_TEMPLATE: bool = true;
 
     fn condense(&self, texts: &mut Interner) -> Result<store::ReplicaSet, RefusalReason> {
         self.0.condense(texts)

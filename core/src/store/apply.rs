@@ -66,10 +66,11 @@ impl Cache<'_> {
     /// back in time since.
     pub fn recall_template<K: Cached>(&self, object: &mut K) -> Option<Digest> {
         let meta = object.meta();
-        let (slot, head) = self.index(K::CACHED).find_same(self.texts, meta)?;
-        if meta.generation == 0 || head.version() == ResourceVersion::ANY {
+        if !K::HAS_TEMPLATE || meta.generation == 0 {
             return None;
         }
+        let found = self.index(K::CACHED).find_same(self.texts, meta);
+        let (slot, _) = found.filter(|(_, head)| head.version() != ResourceVersion::ANY)?;
         object.recall_template(K::table(self).records.get(slot.index())?, self.texts)
     }
 
@@ -131,16 +132,17 @@ impl Cache<'_> {
         if kind.is_foreign(meta.controller.as_ref().map(|owner| owner.kind)) {
             return Err(self.delete(kind, meta).map_or(Applied::Foreign, Applied::Changed));
         }
-        let slot = self.find(kind, &meta.namespace, &meta.name);
-        let owner = slot.map_or(Owner::None, |slot| self.owner_of(kind, slot));
-        if let Some(head) = slot.and_then(|slot| self.split(kind).0.get_mut(slot))
+        let Some(slot) = self.find(kind, &meta.namespace, &meta.name) else {
+            return Ok(Before { slot: None, owner: Owner::None });
+        };
+        if let Some(head) = self.split(kind).0.get_mut(slot)
             && meta.resource_version < head.version()
         {
             // It counts as listed.
             head.flags |= flag::SEEN;
             return Err(Applied::Older);
         }
-        Ok(Before { slot, owner })
+        Ok(Before { slot: Some(slot), owner: self.owner_of(kind, slot) })
     }
 
     /// Gives an object its place. On failure the cache is as it was.

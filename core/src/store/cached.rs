@@ -12,6 +12,8 @@ use super::{Cache, Stored, Table};
 pub trait Condense: Object {
     /// What is kept.
     type Record: Stored + 'static;
+    /// Whether such an object has a pod template, which a record may know.
+    const HAS_TEMPLATE: bool = false;
 
     /// Makes a record of the object. On failure nothing of it is held by the interner.
     fn condense(&self, texts: &mut Interner) -> Result<Self::Record, RefusalReason>;

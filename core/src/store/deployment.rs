@@ -124,6 +124,7 @@ impl Deployment {
 
 impl Condense for wire::Deployment {
     type Record = Deployment;
+    const HAS_TEMPLATE: bool = true;
 
     fn condense(&self, texts: &mut Interner) -> Result<Deployment, RefusalReason> {
         Deployment::of(self, texts)

@@ -201,6 +201,7 @@ fn flags<const N: usize>(bits: [(u8, bool); N]) -> u8 {
 
 impl Condense for wire::ReplicaSet {
     type Record = ReplicaSet;
+    const HAS_TEMPLATE: bool = true;
 
     fn condense(&self, texts: &mut Interner) -> Result<ReplicaSet, RefusalReason> {
         ReplicaSet::of(self, texts)
