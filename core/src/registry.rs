@@ -11,7 +11,7 @@ use crate::control::{Controller, ControllerInfo};
 /// - the field of its memory, and the capacity of its keys (see [`kinds!`](crate::kind)).
 ///
 /// Those before others come first when there is something to send. What a module has: `INFO`,
-/// `Memory` and its `Parts`, `Workers` and their `Crew`, and `start`.
+/// `Memory` and its `Parts`, `Workers` and their `WorkerParts`, and `start`.
 macro_rules! controllers {
     ($with:ident $($first:tt)*) => {
         $with! {
@@ -62,8 +62,8 @@ macro_rules! define {
 
         /// Views of the memory for syncs.
         #[derive(Debug)]
-        pub(crate) struct Crews<'a> {
-            $($(#[$meta])* $field: crate::$module::Crew<'a>,)*
+        pub(crate) struct AllWorkerParts<'a> {
+            $($(#[$meta])* $field: crate::$module::WorkerParts<'a>,)*
         }
 
         impl<const WORKERS: usize> Workers<WORKERS> {
@@ -71,8 +71,8 @@ macro_rules! define {
             pub(crate) const NEW: Self =
                 Self { $($(#[$meta])* $field: crate::$module::Workers::NEW,)* };
 
-            pub(crate) fn crews(&mut self) -> Crews<'_> {
-                Crews { $($(#[$meta])* $field: self.$field.crew(),)* }
+            pub(crate) fn parts(&mut self) -> AllWorkerParts<'_> {
+                AllWorkerParts { $($(#[$meta])* $field: self.$field.parts(),)* }
             }
         }
 
@@ -82,9 +82,9 @@ macro_rules! define {
         }
 
         impl<'a> Controllers<'a> {
-            pub(crate) fn start(parts: ControllerParts<'a>, crews: Crews<'a>) -> Self {
+            pub(crate) fn start(parts: ControllerParts<'a>, workers: AllWorkerParts<'a>) -> Self {
                 Self {
-                    $($(#[$meta])* $field: crate::$module::start(parts.$field, crews.$field),)*
+                    $($(#[$meta])* $field: crate::$module::start(parts.$field, workers.$field),)*
                 }
             }
 

@@ -35,7 +35,7 @@ impl Basis {
     }
 
     /// Whether a step of the plan still is what it was meant to be.
-    pub(crate) fn bears(&self, step: &Step, cache: &Cache<'_>, key: Slot) -> bool {
+    pub(crate) fn allows(&self, step: &Step, cache: &Cache<'_>, key: Slot) -> bool {
         let fits: fn(&Self, &Self) -> bool = match step {
             Step::Create { .. } | Step::Update { revision: Some(_), .. } => {
                 |then, now| now.highest_revision <= then.highest_revision

@@ -15,13 +15,13 @@ use super::plan::{ConditionWrite, NewSet, StatusWrite, Step};
 use super::worker::Worker;
 
 /// What the bodies of a sync's requests are made of.
-pub(super) struct Author<'s, 'a> {
+pub(super) struct RequestBodies<'s, 'a> {
     pub(super) cache: &'s Cache<'a>,
     pub(super) worker: &'s Worker,
     pub(super) key: Slot,
 }
 
-impl Author<'_, '_> {
+impl RequestBodies<'_, '_> {
     /// Writes the document of the step at hand.
     pub(super) fn write(&self, write: &Write, out: &mut dyn fmt::Write) -> fmt::Result {
         match *self.worker.step().ok_or(fmt::Error)? {

@@ -18,7 +18,7 @@ use crate::time::Instant;
 use crate::wire::{ConditionStatus, Strategy};
 
 use super::REPLICA_SET_CREATE_ERROR;
-use super::body::Author;
+use super::body::RequestBodies;
 use super::names::new_replica_set_name;
 use super::plan::{ConditionWrite, NewSet, StatusWrite, Step};
 use super::view::View;
@@ -55,7 +55,7 @@ pub struct Workers<const N: usize> {
 
 /// Views of the parts of [`Workers`].
 #[derive(Debug)]
-pub struct Crew<'a> {
+pub struct WorkerParts<'a> {
     workers: &'a mut [Worker],
     view: &'a mut View,
 }
@@ -75,14 +75,14 @@ impl<const N: usize> Workers<N> {
     pub const NEW: Self = Self { workers: [const { Worker::IDLE }; N], view: View::EMPTY };
 
     /// The parts, whatever their number.
-    pub fn crew(&mut self) -> Crew<'_> {
-        Crew { workers: &mut self.workers, view: &mut self.view }
+    pub fn parts(&mut self) -> WorkerParts<'_> {
+        WorkerParts { workers: &mut self.workers, view: &mut self.view }
     }
 }
 
 /// Begins with nothing done.
-pub(crate) fn start<'a>(parts: Parts<'a>, crew: Crew<'a>) -> DeploymentController<'a> {
-    DeploymentController { keys: parts.keys, workers: crew.workers, view: crew.view }
+pub(crate) fn start<'a>(parts: Parts<'a>, workers: WorkerParts<'a>) -> DeploymentController<'a> {
+    DeploymentController { keys: parts.keys, workers: workers.workers, view: workers.view }
 }
 
 /// The controller.
@@ -119,9 +119,13 @@ impl<'a> DeploymentController<'a> {
     }
 
     /// What the bodies of a write are made of.
-    fn author<'s, 'c>(&'s self, cache: &'s Cache<'c>, write: &Write) -> Option<Author<'s, 'c>> {
+    fn bodies<'s, 'c>(
+        &'s self,
+        cache: &'s Cache<'c>,
+        write: &Write,
+    ) -> Option<RequestBodies<'s, 'c>> {
         let worker = self.workers.get(usize::from(write.worker))?;
-        Some(Author { cache, worker, key: worker.key? })
+        Some(RequestBodies { cache, worker, key: worker.key? })
     }
 
     /// A Deployment that recreates its pods waits until the old ones are gone. To leave its
@@ -236,17 +240,17 @@ impl<'a> Controller<'a> for DeploymentController<'a> {
         write: &Write,
         out: &mut dyn fmt::Write,
     ) -> fmt::Result {
-        let author = self.author(cache, write).ok_or(fmt::Error)?;
+        let bodies = self.bodies(cache, write).ok_or(fmt::Error)?;
         match write.purpose {
             Purpose::Adopt | Purpose::Release => {
-                write_claim(cache, Kind::Deployment, author.key, author.worker.uid, write, out)
+                write_claim(cache, Kind::Deployment, bodies.key, bodies.worker.uid, write, out)
             }
-            _ => author.write(write, out),
+            _ => bodies.write(write, out),
         }
     }
 
     fn splice(&self, cache: &Cache<'_>, write: &Write) -> Option<Splice> {
-        self.author(cache, write)?.splice(write)
+        self.bodies(cache, write)?.splice(write)
     }
 
     fn activity(&self, key: Slot) -> Activity {

@@ -22,8 +22,8 @@ mod sync;
 mod view;
 mod worker;
 
-pub use controller::{Crew, INFO, Memory, Parts, Workers};
 pub(crate) use controller::{DeploymentController, start};
+pub use controller::{INFO, Memory, Parts, WorkerParts, Workers};
 pub use decide::{Impossible, decide};
 pub use new_replica_set::{
     FOUND_NEW_REPLICA_SET, NEW_REPLICA_SET_CREATED, REPLICA_SET_CREATE_ERROR,

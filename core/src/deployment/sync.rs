@@ -88,7 +88,7 @@ impl Worker {
             Step::Scale { set, from, .. } if !is_size(cache, key, set, from) => {
                 self.step_failed(Outcome::Retry);
             }
-            step if !self.basis.bears(&step, cache, key) => self.decide_anew(),
+            step if !self.basis.allows(&step, cache, key) => self.decide_anew(),
             // What was decided no longer holds: an old pod has turned up, or somebody else has told
             // of a newer generation.
             Step::Create { replicas: 1.., .. } if old_pod_runs(cache, key) => {

@@ -34,7 +34,7 @@ impl Manager<'_> {
         self.random = random;
         self.blocked_until = None;
         *place = None;
-        let Some(wall) = self.wall.at(now).filter(|_| self.has_started()) else { return };
+        let Some(wall) = self.wall.at(now).filter(|_| self.anybody_acts()) else { return };
         self.turn = (self.turn + 1) % EVENT_TURN;
         let event_first = self.turn == 0;
         let _found = self.resend(now, place)
@@ -51,7 +51,7 @@ impl Manager<'_> {
     pub fn poll_at(&self) -> Option<Instant> {
         let kinds = Kind::ALL.iter();
         let mut next = kinds.filter_map(|kind| self.poll_watch_at(*kind)).min();
-        if !self.has_started() {
+        if !self.anybody_acts() {
             return next;
         }
         // What was due when `poll` last looked waits for something else than time.
@@ -72,10 +72,9 @@ impl Manager<'_> {
     /// [`response_end`](Self::response_end) or [`poll`](Self::poll) should be called before long,
     /// whatever [`poll_at`](Self::poll_at) says, which speaks of timers only.
     pub fn has_work(&self) -> bool {
-        let controllers = self.controllers.all();
-        self.has_started()
-            && (controllers.iter().any(|controller| controller.keys().queue.depth() > 0)
-                || self.lanes.lanes.iter().any(|lane| lane.write.is_some()))
+        let mut controllers = ControllerName::ALL.iter().zip(self.controllers.all());
+        controllers.any(|(name, it)| self.acts(*name) && it.keys().queue.depth() > 0)
+            || self.lanes.lanes.iter().any(|lane| lane.write.is_some())
     }
 
     /// Writes a [`Body::Document`]. An error is that of `out`, or the object is gone: then the
@@ -128,7 +127,7 @@ impl Manager<'_> {
             && queue.depth() == 0
             && !controller.is_working();
         let ready_at = controller.keys().bucket.ready_at(rate);
-        if is_idle || !self.settings.controllers.contains(name) || !self.may_send(ready_at, now) {
+        if is_idle || !self.acts(name) || !self.may_send(ready_at, now) {
             return None;
         }
         self.with_controller(number, now, wall, |controller, world| {
@@ -137,6 +136,10 @@ impl Manager<'_> {
             controller.keys_mut().bucket.take(rate, now);
             Some(write)
         })?
+    }
+
+    fn anybody_acts(&self) -> bool {
+        ControllerName::ALL.iter().any(|controller| self.acts(*controller))
     }
 
     /// Whether a bucket has a token. If not, someone waits for it.

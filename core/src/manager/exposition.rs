@@ -24,10 +24,8 @@ impl Manager<'_> {
             "verb",
             [("GET", get), ("POST", post), ("PATCH", patch), ("DELETE", delete)],
         )?;
-        let runs = |controller: &ControllerName| {
-            let is_on = self.settings.controllers.contains(*controller);
-            (controller.name(), u64::from(self.has_started() && is_on))
-        };
+        let runs =
+            |controller: &ControllerName| (controller.name(), u64::from(self.acts(*controller)));
         page.labelled(
             "running_managed_controllers",
             "gauge",

@@ -83,7 +83,7 @@ impl<'a> Manager<'a> {
         seed: u64,
     ) -> Self {
         let Parts { cache, controllers, ranking } = parts;
-        let WorkspaceParts { lanes, crews, recorder, watches: decoders } = workspace;
+        let WorkspaceParts { lanes, workers, recorder, watches: decoders } = workspace;
         cache.texts.seed(seed);
         let has_room = |controller: ControllerName| cache.capacity(controller.info().key) > 0;
         let controllers_with_room = settings.controllers.filter(has_room);
@@ -106,7 +106,7 @@ impl<'a> Manager<'a> {
         }
         Self {
             cache,
-            controllers: Controllers::start(controllers, crews),
+            controllers: Controllers::start(controllers, workers),
             ranking,
             lanes,
             recorder,
@@ -198,12 +198,21 @@ impl<'a> Manager<'a> {
         self.wall.at(now)
     }
 
-    /// Whether all caches are complete and the time is known, so that controllers act.
+    /// Whether all caches are complete and the time is known, so that all controllers act.
     pub fn has_started(&self) -> bool {
         self.wall.at(Instant::ZERO).is_some()
             && Kind::ALL.iter().all(|kind| {
                 !self.watches(*kind) || self.has_synced(*kind) || planted(Bug::ActsBeforeSync)
             })
+    }
+
+    /// Whether a controller acts: it runs, the time is known, and the caches of all that it watches are
+    /// complete. Those that it does not watch need not be, as in Kubernetes.
+    pub fn acts(&self, controller: ControllerName) -> bool {
+        let mut watches = controller.info().watches.iter();
+        self.settings.controllers.contains(controller)
+            && self.wall.at(Instant::ZERO).is_some()
+            && watches.all(|kind| self.has_synced(*kind) || planted(Bug::ActsBeforeSync))
     }
 
     /// Whether a controller that runs watches this kind. What nobody watches is not read.

@@ -2,7 +2,7 @@
 
 use crate::control::Write;
 use crate::event::{Event, Recorder};
-use crate::registry::{Crews, Workers};
+use crate::registry::{AllWorkerParts, Workers};
 use crate::time::Instant;
 
 use super::decoders::{AnswerReader, WatchDecoders};
@@ -26,7 +26,7 @@ const REQUESTS: usize = 3;
 /// Views of the parts of a [`Workspace`], whatever its capacities.
 pub struct WorkspaceParts<'a> {
     pub(super) lanes: Lanes<'a>,
-    pub(super) crews: Crews<'a>,
+    pub(super) workers: AllWorkerParts<'a>,
     pub(super) recorder: &'a mut Recorder,
     pub(super) watches: &'a mut WatchDecoders,
 }
@@ -57,7 +57,7 @@ impl<const LANES: usize, const WORKERS: usize, const EVENTS: usize>
     pub fn parts(&mut self) -> WorkspaceParts<'_> {
         WorkspaceParts {
             lanes: Lanes { lanes: self.lanes.as_flattened_mut(), answers: &mut self.answers },
-            crews: self.workers.crews(),
+            workers: self.workers.parts(),
             recorder: &mut self.recorder,
             watches: &mut self.watches,
         }

@@ -53,7 +53,7 @@ pub struct Workers<const N: usize>([Worker; N]);
 
 /// Views of the parts of [`Workers`].
 #[derive(Debug)]
-pub struct Crew<'a>(&'a mut [Worker]);
+pub struct WorkerParts<'a>(&'a mut [Worker]);
 
 impl<const N: usize> Memory<N> {
     /// No ReplicaSets: all bits zero.
@@ -70,19 +70,19 @@ impl<const N: usize> Workers<N> {
     pub const NEW: Self = Self([const { Worker::IDLE }; N]);
 
     /// The parts, whatever their number.
-    pub fn crew(&mut self) -> Crew<'_> {
-        Crew(&mut self.0)
+    pub fn parts(&mut self) -> WorkerParts<'_> {
+        WorkerParts(&mut self.0)
     }
 }
 
 /// Begins with nothing done.
-pub(crate) fn start<'a>(parts: Parts<'a>, crew: Crew<'a>) -> ReplicaSetController<'a> {
+pub(crate) fn start<'a>(parts: Parts<'a>, workers: WorkerParts<'a>) -> ReplicaSetController<'a> {
     static REPLICA_SETS: ReplicaSetLike = ReplicaSetLike {
         info: &INFO,
         table: |cache| &cache.replica_sets,
         counts_terminating: true,
     };
-    ReplicaSetController::new(&REPLICA_SETS, parts, crew)
+    ReplicaSetController::new(&REPLICA_SETS, parts, workers)
 }
 
 /// What tells kinds apart that are kept like a ReplicaSet.
@@ -137,7 +137,7 @@ impl<'a> ReplicaSetController<'a> {
     pub(crate) fn new(
         like: &'static ReplicaSetLike,
         parts: Parts<'a>,
-        Crew(workers): Crew<'a>,
+        WorkerParts(workers): WorkerParts<'a>,
     ) -> Self {
         Self { like, parts, workers }
     }

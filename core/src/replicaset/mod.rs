@@ -7,7 +7,7 @@ mod status;
 mod sync;
 mod worker;
 
-pub use controller::{Crew, INFO, Memory, Parts, Workers};
+pub use controller::{INFO, Memory, Parts, WorkerParts, Workers};
 pub(crate) use controller::{ReplicaSetController, start};
 pub use manage::{BURST, Manage, manage};
 pub use status::{Count, FAILED_CREATE, FAILED_DELETE, FailureWrite, Stored, needs_write};

@@ -6,7 +6,7 @@
 
 mod object;
 
-pub use crate::replicaset::{Crew, Memory, Parts, Workers};
+pub use crate::replicaset::{Memory, Parts, WorkerParts, Workers};
 pub use object::ReplicationController;
 
 use crate::control::ControllerInfo;
@@ -25,11 +25,11 @@ pub static INFO: ControllerInfo = ControllerInfo {
 };
 
 /// Begins with nothing done.
-pub(crate) fn start<'a>(parts: Parts<'a>, crew: Crew<'a>) -> ReplicaSetController<'a> {
+pub(crate) fn start<'a>(parts: Parts<'a>, workers: WorkerParts<'a>) -> ReplicaSetController<'a> {
     static REPLICATION_CONTROLLERS: ReplicaSetLike = ReplicaSetLike {
         info: &INFO,
         table: |cache| &cache.replication_controllers,
         counts_terminating: false,
     };
-    ReplicaSetController::new(&REPLICATION_CONTROLLERS, parts, crew)
+    ReplicaSetController::new(&REPLICATION_CONTROLLERS, parts, workers)
 }

@@ -236,7 +236,23 @@ impl<'a> Cluster<'a> {
         for which in 0..KINDS.len() {
             happened |= self.watch_kind(which);
         }
+        for kind in Kind::ALL.iter().filter(|kind| !KINDS.contains(kind)) {
+            happened |= self.refuse_watch(*kind);
+        }
         happened
+    }
+
+    /// This server does not show such objects.
+    fn refuse_watch(&mut self, kind: Kind) -> bool {
+        let random = self.random();
+        let Some(Command::Send(request)) = self.manager.poll_watch(kind, self.now, random) else {
+            return false;
+        };
+        let id = request.id();
+        for input in [Input::Head { status: 403, retry_after: None }, Input::End] {
+            self.manager.handle_watch(kind, self.now, random, id, input);
+        }
+        true
     }
 
     fn watch_kind(&mut self, which: usize) -> bool {

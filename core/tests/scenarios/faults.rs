@@ -214,6 +214,27 @@ fn retry_after_is_honoured() {
     assert!(cluster.events("ReplicaSetCreateError").is_empty());
 }
 
+/// A server without ReplicationControllers, or one that does not show them, is no reason for the other
+/// controllers to wait.
+#[cfg(feature = "replication-controller")]
+#[test]
+fn what_one_controller_does_not_see_keeps_no_other_from_acting() {
+    type Mixed = picokube_core::resources! {
+        pods: 50, replica_sets: 10, deployments: 10, replication_controllers: 2,
+    };
+    let mut memory = Box::new(Mixed::new());
+    let mut space = Box::new(Space::new());
+    let settings = Settings { rate: None, ..Settings::DEFAULT };
+    // It is answered 403 when it asks for ReplicationControllers.
+    let mut cluster = Cluster::of(memory.parts(), &mut space, 3, settings);
+    cluster.create("deployments", deployment("web", 3));
+    cluster.rollout();
+    assert_three_pods(&cluster);
+    assert!(cluster.manager.acts(ControllerName::Deployment));
+    assert!(!cluster.manager.acts(ControllerName::ReplicationController));
+    assert!(!cluster.manager.has_started());
+}
+
 /// Whose pod cannot be read is told which one it is, and what is wrong with it.
 #[test]
 fn an_object_that_cannot_be_read_is_named_with_its_field() {

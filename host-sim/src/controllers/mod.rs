@@ -3,12 +3,12 @@
 //! They are a client of the API like any other. [`start`] runs them on a thread of their own, over
 //! real HTTP connections to the server that an [`Endpoint`] names.
 
-mod attendance;
 mod capacity;
 mod endpoint;
 mod health;
 mod kubeconfig;
 mod network;
+mod observer;
 mod preflight;
 mod trouble;
 
@@ -22,7 +22,7 @@ use anyhow::{Context, Result};
 use picokube_core::manager::{Manager, Settings, Workspace};
 use picokube_core::resources::Parts;
 use picokube_core::store::Kind;
-use picokube_driver::runtime::{Lane, Runtime, Tank, Tanks};
+use picokube_driver::runtime::{BodyBuffer, BodyBuffers, Lane, Runtime};
 use picokube_driver::{Buffers, Connection, Patience, Server};
 
 pub use capacity::Capacity;
@@ -31,10 +31,10 @@ pub use health::{Controllers, Health};
 pub use kubeconfig::Material;
 
 use crate::random::Random;
-use attendance::Attendance;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use network::{Network, Traffic};
+use observer::ConnectionObserver;
 use tokio::sync::{mpsc, oneshot};
 
 /// What the controllers are started with.
@@ -57,7 +57,7 @@ const EVENTS: usize = 1024;
 /// A connection's memory. The head of any response of a Kubernetes API server fits the first.
 type ConnectionBuffers = Buffers<16_384, 2_048>;
 /// Bodies up to this size are kept for the next pod of the same ReplicaSet.
-const TANK: usize = 32 * 1024;
+const BODY_BUFFER: usize = 32 * 1024;
 
 /// Events and statuses up to this size are written in one go.
 const PAGE: usize = 2 * 1024;
@@ -88,7 +88,7 @@ struct Questions {
 async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, questions: Questions) {
     let traffic = Arc::new(Traffic::default());
     let network = Network::new(endpoint, Arc::clone(&traffic));
-    let attendance = Attendance::new(endpoint);
+    let observer = ConnectionObserver::new(endpoint);
     let server = Server {
         address: endpoint.address,
         host: &endpoint.host,
@@ -101,15 +101,16 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
     let runtime = &Runtime::new(manager, seed);
     let mut memory: Vec<ConnectionBuffers> =
         (0..Kind::COUNT + 2 * LANES).map(|_| Buffers::new()).collect();
-    let mut memory_of_tanks = vec![vec![0; TANK]; LANES];
-    let tanks: Vec<Tank<'_>> = memory_of_tanks.iter_mut().map(|bytes| Tank::new(bytes)).collect();
-    let tanks = Tanks::new(&tanks);
+    let mut memory_of_body_buffers = vec![vec![0; BODY_BUFFER]; LANES];
+    let body_buffers: Vec<BodyBuffer<'_>> =
+        memory_of_body_buffers.iter_mut().map(|bytes| BodyBuffer::new(bytes)).collect();
+    let body_buffers = BodyBuffers::new(&body_buffers);
     let mut pages = vec![[0; PAGE]; LANES];
     let mut pages = pages.iter_mut();
     let mut connections = memory.iter_mut().zip(1u32..).map(|(buffers, n)| {
         let patience =
             if n as usize <= Kind::COUNT { Patience::WATCHES } else { Patience::REQUESTS };
-        Connection::new(&network, server, patience, buffers, seed ^ n).attended(&attendance)
+        Connection::new(&network, server, patience, buffers, seed ^ n).observed_by(&observer)
     });
 
     // Each is polled only when it is woken itself: all of them share timers that cost something.
@@ -120,16 +121,17 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
     }
     while let (Some(requests), Some(mut sources)) = (connections.next(), connections.next()) {
         let page = pages.next().map_or(&mut [][..], |page| page);
-        let tanks = &tanks;
-        let mut lane = Lane { requests, tanks, page };
+        let body_buffers = &body_buffers;
+        let mut lane = Lane { requests, buffers: body_buffers, page };
         tasks.push(Box::pin(async move { match runtime.serve(&mut lane).await {} }));
-        tasks
-            .push(Box::pin(async move { match runtime.make_bodies(&mut sources, tanks).await {} }));
+        tasks.push(Box::pin(async move {
+            match runtime.make_bodies(&mut sources, body_buffers).await {}
+        }));
     }
     if let Some(file) = &endpoint.token_file {
-        tasks.push(Box::pin(attendance.follow(file)));
+        tasks.push(Box::pin(observer.follow(file)));
     }
-    tasks.push(Box::pin(answer(questions, runtime, settings, &traffic, &attendance)));
+    tasks.push(Box::pin(answer(questions, runtime, settings, &traffic, &observer)));
     // None of them ever ends.
     while tasks.next().await.is_some() {}
 }
@@ -140,13 +142,13 @@ async fn answer(
     runtime: &Runtime<'_>,
     settings: Settings,
     traffic: &Traffic,
-    attendance: &Attendance,
+    observer: &ConnectionObserver,
 ) {
     loop {
         // Who has asked may have gone.
         let _ = tokio::select! {
             Some(asked) = questions.metrics.recv() => {
-                asked.send(metrics(runtime, traffic, attendance)).map_err(|_| ())
+                asked.send(metrics(runtime, traffic, observer)).map_err(|_| ())
             }
             Some(asked) = questions.health.recv() => {
                 asked.send(runtime.inspect(|manager| health(manager, settings))).map_err(|_| ())
@@ -156,11 +158,11 @@ async fn answer(
     }
 }
 
-fn metrics(runtime: &Runtime<'_>, traffic: &Traffic, attendance: &Attendance) -> String {
+fn metrics(runtime: &Runtime<'_>, traffic: &Traffic, observer: &ConnectionObserver) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = runtime.inspect(|manager| manager.write_metrics(&mut text));
-    attendance.write_metrics(&mut text);
+    observer.write_metrics(&mut text);
     for (name, help, value) in [
         ("picokube_connections_opened_total", "Connections to the server.", &traffic.connections),
         ("picokube_network_sent_bytes_total", "Bytes sent to the server.", &traffic.sent),

@@ -36,7 +36,7 @@ pub(super) struct Device<'m> {
     pub(super) lanes: Vec<Lane>,
     pub(super) streams: [Option<Stream>; 3],
     /// The body that was made last, for the next request that wants the same.
-    pub(super) tank: Option<(Splice, Bytes)>,
+    pub(super) body_buffer: Option<(Splice, Bytes)>,
     pub(super) link: Link,
     /// When it will be woken.
     pub(super) wakes_at: Option<Moment>,
@@ -115,7 +115,7 @@ impl<'m> Device<'m> {
             manager: Manager::new(parts, desk, start.settings, random.next_u64()),
             lanes: (0..start.lanes).map(|_| lane()).collect(),
             streams: [const { None }; 3],
-            tank: None,
+            body_buffer: None,
             link: Link::new(start.delay_micros),
             wakes_at: None,
             frozen_until: Moment::default(),

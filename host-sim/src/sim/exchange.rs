@@ -136,7 +136,8 @@ impl<'m> World<'m> {
         }
         let splicing = match &request.body {
             Body::Splice(splice) => {
-                let known = device.tank.as_ref().filter(|(made, _)| made.makes_the_same(splice));
+                let known =
+                    device.body_buffer.as_ref().filter(|(made, _)| made.makes_the_same(splice));
                 if let Some((_, body)) = known {
                     let body = body.clone();
                     device.lanes[lane].work = Some(Work { exchange: 0, request, splicing: None });
@@ -186,7 +187,7 @@ impl<'m> World<'m> {
         match splicing.finish() {
             Ok(body) => {
                 if let Body::Splice(splice) = &work.request.body {
-                    device.tank = Some((splice.clone(), body.clone()));
+                    device.body_buffer = Some((splice.clone(), body.clone()));
                 }
                 work.splicing = None;
                 self.send_request(device, lane, body);

@@ -35,7 +35,7 @@ pub struct Server<'a> {
 
 /// Who looks after connections while they are in use: on a board nobody, on a PC whoever reads
 /// tokens that change, and counts.
-pub trait Attendant<'a> {
+pub trait Observer<'a> {
     /// The whole `Authorization` header of the next request; `None` is that of the [`Server`].
     fn authorization(&self) -> Option<&'a str>;
 
@@ -157,7 +157,7 @@ pub struct Connection<'a, N: TcpConnect + 'a> {
     backoff: Backoff,
     not_before: Option<Instant>,
     random: Random,
-    attendant: Option<&'a dyn Attendant<'a>>,
+    observer: Option<&'a dyn Observer<'a>>,
 }
 
 impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
@@ -179,13 +179,13 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
             backoff: Backoff::new(patience.backoff),
             not_before: None,
             random: Random::new(seed),
-            attendant: None,
+            observer: None,
         }
     }
 
     /// The same connection, looked after.
-    pub fn attended(self, attendant: &'a dyn Attendant<'a>) -> Self {
-        Self { attendant: Some(attendant), ..self }
+    pub fn observed_by(self, observer: &'a dyn Observer<'a>) -> Self {
+        Self { observer: Some(observer), ..self }
     }
 
     /// Sends `request` and hands the response to `receiver`, piece by piece.
@@ -232,8 +232,8 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
         match result {
             Ok(()) => self.backoff.reset(),
             Err(error) => {
-                if let (Some(attendant), false) = (self.attendant, answered) {
-                    attendant.answered(method, Err(error));
+                if let (Some(observer), false) = (self.observer, answered) {
+                    observer.answered(method, Err(error));
                 }
                 let now = Instant::now();
                 self.not_before = Some(now + next_delay(&mut self.backoff, now, &mut self.random));
@@ -267,7 +267,7 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
         request: &Request<'_, impl RequestBody + Copy>,
         receiver: &mut impl Receiver,
     ) -> Result<(), Error> {
-        let current = self.attendant.and_then(|attendant| attendant.authorization());
+        let current = self.observer.and_then(|observer| observer.authorization());
         let authorization = current.or(self.server.authorization);
         let headers = headers(authorization, request)?;
         let http_request = reqwless::request::Request::new(request.method, request.target)
@@ -282,8 +282,8 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
             Ok(response) => response.map_err(Error::talking)?,
             Err(_) => return Err(Error::ResponseTimeout),
         };
-        if let Some(attendant) = self.attendant {
-            attendant.answered(request.method, Ok(response.status.0));
+        if let Some(observer) = self.observer {
+            observer.answered(request.method, Ok(response.status.0));
         }
         let Headers { date, retry_after, close } = Headers::of(&response);
         let mut reusable = !close;

@@ -17,11 +17,11 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-mod bell;
 mod connection;
 mod error;
 mod follow;
 mod framing;
+mod notify;
 mod random;
 pub mod runtime;
 #[cfg(feature = "embassy-net")]
@@ -29,7 +29,7 @@ pub mod sockets;
 pub mod status;
 mod window;
 
-pub use connection::{Attendant, Buffers, Connection, Head, Patience, Receiver, Request, Server};
+pub use connection::{Buffers, Connection, Head, Observer, Patience, Receiver, Request, Server};
 pub use error::Error;
 pub use follow::{Follower, MAX_TARGET, follow};
 pub use reqwless::request::Method;

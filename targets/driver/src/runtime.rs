@@ -5,10 +5,10 @@
 //! as requests may be under way at once, and [`Runtime::make_bodies`] at least once. All of them
 //! share the manager and wake each other; none of them ever ends.
 
+mod body_buffer;
 mod document;
 mod serve;
 mod splice;
-mod tank;
 mod watch;
 
 use core::cell::{Cell, RefCell};
@@ -19,17 +19,17 @@ use picokube_core::manager::Manager;
 use picokube_core::time::{Instant as CoreInstant, Timestamp};
 
 use crate::Head;
-use crate::bell::Bell;
+use crate::notify::Notify;
 use crate::random::Random;
 
+pub use body_buffer::{BodyBuffer, BodyBuffers};
 pub use serve::Lane;
-pub use tank::{Tank, Tanks};
 
 /// A manager and those who carry out its wishes.
 pub struct Runtime<'m> {
     manager: RefCell<Manager<'m>>,
     random: RefCell<Random>,
-    bell: Bell,
+    notify: Notify,
     /// Counts what requests do.
     steps: Cell<u32>,
     trouble: Cell<Option<Trouble>>,
@@ -62,7 +62,7 @@ impl<'m> Runtime<'m> {
         Self {
             manager: RefCell::new(manager),
             random: RefCell::new(Random::new(seed)),
-            bell: Bell::new(),
+            notify: Notify::new(),
             steps: Cell::new(0),
             trouble: Cell::new(None),
             in_flight: Cell::default(),
@@ -77,11 +77,11 @@ impl<'m> Runtime<'m> {
     /// Waits until `condition` holds, looking whenever something has happened.
     pub async fn until(&self, mut condition: impl FnMut(&Manager<'m>) -> bool) {
         loop {
-            let before = self.bell.rung();
+            let before = self.notify.notified();
             if condition(&self.manager.borrow()) {
                 return;
             }
-            self.bell.wait(before).await;
+            self.notify.wait(before).await;
         }
     }
 
@@ -121,7 +121,7 @@ impl<'m> Runtime<'m> {
         act(&mut self.manager.borrow_mut(), now(), random)
     }
 
-    /// Waits until the manager may want something that it did not want when the bell had rung
+    /// Waits until the manager may want something that it did not want when it had been told
     /// `before` times, which is the case at `at` at the latest.
     fn until_something_happens(
         &self,
@@ -131,7 +131,7 @@ impl<'m> Runtime<'m> {
         let at = at.map(|at| Instant::from_micros(at.as_micros()));
         // A time that has passed is somebody else's business, who will ring when done.
         let at = at.filter(|at| *at > Instant::now()).unwrap_or(Instant::MAX);
-        select(self.bell.wait(before), Timer::at(at))
+        select(self.notify.wait(before), Timer::at(at))
     }
 
     /// Every answer of the server tells the time.

@@ -7,7 +7,7 @@ use picokube_config::Configuration;
 use picokube_core::manager::{Manager, Rate, Settings};
 use picokube_core::store::Kind;
 use picokube_core::time::Duration;
-use picokube_driver::runtime::{Lane, Runtime, Tank, Tanks};
+use picokube_driver::runtime::{BodyBuffer, BodyBuffers, Lane, Runtime};
 use picokube_driver::{Buffers, Connection, Patience, Server};
 use static_cell::{ConstStaticCell, StaticCell};
 
@@ -77,10 +77,10 @@ fn start_tasks(
         [const { StaticCell::new() }; WATCHES];
     static REQUEST_LANES: [StaticCell<RequestLane>; LANES] = [const { StaticCell::new() }; LANES];
     static SOURCES: StaticCell<RequestConnection> = StaticCell::new();
-    static MEMORY_OF_TANK: ConstStaticCell<[u8; PROFILE.tank]> =
-        ConstStaticCell::new([0; PROFILE.tank]);
-    static TANK: StaticCell<[Tank<'static>; 1]> = StaticCell::new();
-    static TANKS: StaticCell<Tanks<'static>> = StaticCell::new();
+    static MEMORY_OF_BODY_BUFFER: ConstStaticCell<[u8; PROFILE.body_buffer]> =
+        ConstStaticCell::new([0; PROFILE.body_buffer]);
+    static BODY_BUFFER: StaticCell<[BodyBuffer<'static>; 1]> = StaticCell::new();
+    static BODY_BUFFERS: StaticCell<BodyBuffers<'static>> = StaticCell::new();
     let server = Server {
         address: SocketAddr::V4(configuration.server),
         host: configuration.host,
@@ -97,16 +97,17 @@ fn start_tasks(
     for (kind, connection) in Kind::ALL.iter().copied().zip(&mut watches) {
         spawn(spawner, watch(runtime, kind, connection));
     }
-    let tanks = TANKS.init(Tanks::new(TANK.init([Tank::new(MEMORY_OF_TANK.take())])));
+    let body_buffers = BODY_BUFFERS
+        .init(BodyBuffers::new(BODY_BUFFER.init([BodyBuffer::new(MEMORY_OF_BODY_BUFFER.take())])));
     let (buffers, jitter) = (SOURCE_BUFFERS.take(), seed ^ (WATCHES as u32 + 1));
     let sources = Connection::new(network.requests, server, Patience::REQUESTS, buffers, jitter);
-    spawn(spawner, make_bodies(runtime, SOURCES.init(sources), tanks));
+    spawn(spawner, make_bodies(runtime, SOURCES.init(sources), body_buffers));
     // The first lane tells what happened, before anything else.
     let places = REQUEST_BUFFERS.take().iter_mut().zip(&REQUEST_LANES);
     for ((buffers, place), n) in places.zip(WATCHES as u32 + 2..) {
         let patience = Patience::REQUESTS;
         let requests = Connection::new(network.requests, server, patience, buffers, seed ^ n);
-        let lane = place.init(Lane { requests, tanks, page: &mut [] });
+        let lane = place.init(Lane { requests, buffers: body_buffers, page: &mut [] });
         spawn(spawner, serve(runtime, lane, configuration, crash.take()));
     }
 }
@@ -134,9 +135,9 @@ async fn watch(
 async fn make_bodies(
     runtime: &'static Runtime<'static>,
     sources: &'static mut RequestConnection,
-    tanks: &'static Tanks<'static>,
+    body_buffers: &'static BodyBuffers<'static>,
 ) {
-    match runtime.make_bodies(sources, tanks).await {}
+    match runtime.make_bodies(sources, body_buffers).await {}
 }
 
 #[embassy_executor::task(pool_size = LANES)]

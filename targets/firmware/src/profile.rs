@@ -21,7 +21,7 @@ pub struct Profile {
     /// Events that wait to be written, and that are remembered to be counted.
     pub events: usize,
     /// Bodies up to this size are kept for the next pod of the same ReplicaSet.
-    pub tank: usize,
+    pub body_buffer: usize,
 }
 
 impl Profile {
@@ -33,7 +33,7 @@ impl Profile {
         deployments: 30,
         workers: 2,
         events: 16,
-        tank: 2048,
+        body_buffer: 2048,
     };
     /// For chips with 256 KiB of RAM.
     pub const REFERENCE: Self = Self {
@@ -43,7 +43,7 @@ impl Profile {
         deployments: 64,
         workers: 2,
         events: 16,
-        tank: 4096,
+        body_buffer: 4096,
     };
     /// For chips with 512 KiB of RAM.
     pub const LARGE: Self = Self {
@@ -53,7 +53,7 @@ impl Profile {
         deployments: 128,
         workers: 4,
         events: 64,
-        tank: 8192,
+        body_buffer: 8192,
     };
 }
 

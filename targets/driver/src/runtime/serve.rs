@@ -8,8 +8,8 @@ use embedded_nal_async::TcpConnect;
 use picokube_core::manager::{self, Body, Failure, Splice, Ticket};
 use reqwless::request::RequestBody;
 
+use super::body_buffer::{BodyBuffers, FromBuffer, Ready};
 use super::document::{Document, write_at_once};
-use super::tank::{FromTank, Ready, Tanks};
 use super::{InFlight, Runtime, now};
 use crate::{Connection, Error, Head, Method, Receiver, Request};
 
@@ -18,7 +18,7 @@ pub struct Lane<'a, N: TcpConnect + 'a> {
     /// Where requests are sent.
     pub requests: Connection<'a, N>,
     /// Where spliced bodies are made, those of other lanes as well.
-    pub tanks: &'a Tanks<'a>,
+    pub buffers: &'a BodyBuffers<'a>,
     /// Where documents are written. Those that do not fit are sent in pieces, which needs no room
     /// but takes longer.
     pub page: &'a mut [u8],
@@ -30,7 +30,7 @@ impl Runtime<'_> {
         // One place for the request: what lives across an await is static memory in firmware.
         let mut place = None;
         loop {
-            let before = self.bell.rung();
+            let before = self.notify.notified();
             self.step();
             self.with(|manager, now, random| manager.poll_into(now, random, &mut place));
             let Some(request) = &place else {
@@ -39,10 +39,10 @@ impl Runtime<'_> {
                 continue;
             };
             // There may be more, for others.
-            self.bell.ring();
+            self.notify.notify();
             let end = self.carry_out(request, lane).await;
             self.manager.borrow_mut().response_end(request.ticket, now(), end);
-            self.bell.ring();
+            self.notify.notify();
         }
     }
 
@@ -83,22 +83,22 @@ impl Runtime<'_> {
         connection.exchange(&http, &mut answer).await.map_err(failure)
     }
 
-    /// Sends a body when it has been made, or while it is made if it does not fit its tank.
+    /// Sends a body when it has been made, or while it is made if it does not fit its buffer.
     async fn send_spliced<'a, N: TcpConnect + 'a>(
         &self,
         request: &manager::Request,
         splice: &Splice,
         lane: &mut Lane<'a, N>,
     ) -> Result<(), Failure> {
-        let taken = lane.tanks.take(splice).await;
-        let tank = taken.tank;
-        let len = match tank.ready().await {
+        let taken = lane.buffers.take(splice).await;
+        let buffer = taken.buffer;
+        let len = match buffer.ready().await {
             Ready::Whole(len) => Some(len),
             Ready::InPieces => None,
             Ready::No(failure) => return Err(failure),
         };
-        let sending = self.send(request, FromTank::new(tank, len), &mut lane.requests);
-        match select(sending, tank.until_spoilt()).await {
+        let sending = self.send(request, FromBuffer::new(buffer, len), &mut lane.requests);
+        match select(sending, buffer.until_spoilt()).await {
             Either::First(end) => end,
             // A request that has begun is given up with its connection, unfinished.
             Either::Second(failure) => Err(failure),

@@ -1,4 +1,4 @@
-//! Making spliced bodies: their sources are read into tanks.
+//! Making spliced bodies: their sources are read into buffers.
 
 use core::ops::ControlFlow;
 
@@ -8,8 +8,8 @@ use picokube_core::manager::{Failure, Splice, Target};
 use picokube_core::splice::{SpliceError, Splicer};
 
 use super::Runtime;
+use super::body_buffer::{BodyBuffer, BodyBuffers};
 use super::serve::failure;
-use super::tank::{Tank, Tanks};
 use crate::{Connection, Head, Method, Receiver, Request};
 
 /// How much of the output is in hand at a time.
@@ -23,13 +23,13 @@ impl Runtime<'_> {
     pub async fn make_bodies<'a, N: TcpConnect + 'a>(
         &self,
         sources: &mut Connection<'a, N>,
-        tanks: &Tanks<'_>,
+        buffers: &BodyBuffers<'_>,
     ) -> ! {
         loop {
-            let order = tanks.next_order().await;
+            let order = buffers.next_order().await;
             let made = match order.splice() {
                 Some(splice) => {
-                    let making = self.make(splice, sources, order.tank);
+                    let making = self.make(splice, sources, order.buffer);
                     match select(making, order.until_nobody_wants_it()).await {
                         Either::First(made) => made,
                         // The source that is being read is given up with its connection.
@@ -47,15 +47,15 @@ impl Runtime<'_> {
         &self,
         splice: &Splice,
         sources: &mut Connection<'a, N>,
-        tank: &Tank<'_>,
+        buffer: &BodyBuffer<'_>,
     ) -> Result<(), Failure> {
         let mut splicer = Splicer::of(splice);
         while let Some(target) = splicer.borrowed_source() {
-            self.read(target, &mut splicer, sources, tank).await?;
+            self.read(target, &mut splicer, sources, buffer).await?;
         }
         let mut window = [0; WINDOW];
         while let Some(len) = splicer.finish(&mut window).map_err(spoilt)? {
-            tank.fill(window.get(..len).unwrap_or_default()).await;
+            buffer.fill(window.get(..len).unwrap_or_default()).await;
         }
         Ok(())
     }
@@ -66,10 +66,10 @@ impl Runtime<'_> {
         target: &Target,
         splicer: &mut Splicer<&Splice>,
         sources: &mut Connection<'a, N>,
-        tank: &Tank<'_>,
+        buffer: &BodyBuffer<'_>,
     ) -> Result<(), Failure> {
         let request = Request { method: Method::GET, target, headers: &[], body: &[][..] };
-        let mut reader = Reader { runtime: self, splicer, tank, status: 0, error: None };
+        let mut reader = Reader { runtime: self, splicer, buffer, status: 0, error: None };
         let exchanged = sources.exchange(&request, &mut reader).await;
         let Reader { status, error, .. } = reader;
         match (exchanged, error) {
@@ -90,11 +90,11 @@ fn spoilt(error: SpliceError) -> Failure {
     }
 }
 
-/// Passes a source through the splicer into the tank.
+/// Passes a source through the splicer into the buffer.
 struct Reader<'r, 'm, 's, 'b> {
     runtime: &'r Runtime<'m>,
     splicer: &'r mut Splicer<&'s Splice>,
-    tank: &'r Tank<'b>,
+    buffer: &'r BodyBuffer<'b>,
     status: u16,
     error: Option<SpliceError>,
 }
@@ -114,7 +114,7 @@ impl Receiver for Reader<'_, '_, '_, '_> {
         let mut window = [0; WINDOW];
         while !bytes.is_empty() {
             match self.splicer.push(&mut bytes, &mut window) {
-                Ok(len) => self.tank.fill(window.get(..len).unwrap_or_default()).await,
+                Ok(len) => self.buffer.fill(window.get(..len).unwrap_or_default()).await,
                 Err(error) => {
                     self.error = Some(error);
                     return ControlFlow::Break(());

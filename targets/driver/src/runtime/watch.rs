@@ -27,7 +27,7 @@ impl Runtime<'_> {
         let mut target = Target::new();
         let mut next = None;
         loop {
-            let before = self.bell.rung();
+            let before = self.notify.notified();
             let wanted = match next.take() {
                 Some(id) => Wanted::Send(id),
                 None => self.poll_watch(kind),
@@ -35,12 +35,12 @@ impl Runtime<'_> {
             match wanted {
                 Wanted::Send(id) => {
                     // Others may have waited for this to be taken care of.
-                    self.bell.ring();
+                    self.notify.notify();
                     match self.write_target(kind, id, &mut target) {
                         Ok(()) => next = self.exchange_watch(kind, id, &target, connection).await,
                         Err(fmt::Error) => self.feed(kind, id, Input::Cut),
                     }
-                    self.bell.ring();
+                    self.notify.notify();
                 }
                 Wanted::Close(_) => {}
                 Wanted::Nothing => {
@@ -85,7 +85,7 @@ impl Runtime<'_> {
 
     async fn until_interest_is_lost(&self, kind: Kind, id: RequestId) -> Option<RequestId> {
         loop {
-            let before = self.bell.rung();
+            let before = self.notify.notified();
             match self.poll_watch(kind) {
                 Wanted::Close(closed) if closed == id => return None,
                 Wanted::Close(_) => {}
@@ -147,13 +147,13 @@ impl Receiver for Feed<'_, '_> {
         let is_trouble = status >= 400 && status != 410;
         self.runtime.trouble.set(is_trouble.then_some(Trouble::Refused(status)));
         self.runtime.feed(self.kind, self.id, Input::Head { status, retry_after });
-        self.runtime.bell.ring();
+        self.runtime.notify.notify();
         ControlFlow::Continue(())
     }
 
     async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
         self.runtime.feed(self.kind, self.id, Input::Body(bytes));
-        self.runtime.bell.ring();
+        self.runtime.notify.notify();
         ControlFlow::Continue(())
     }
 }

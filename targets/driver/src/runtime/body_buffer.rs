@@ -6,16 +6,16 @@ use embedded_io_async::Write;
 use picokube_core::manager::{Failure, Splice};
 use reqwless::request::RequestBody;
 
-use crate::bell::Bell;
+use crate::notify::Notify;
 
 /// How much of a body is in hand at a time.
 const WINDOW: usize = 256;
 
-/// The tanks of all lanes: what one has read serves the others, too.
-pub struct Tanks<'b> {
-    tanks: &'b [Tank<'b>],
-    /// Rings when a body is wanted, or a tank is whole or free.
-    bell: Bell,
+/// The buffers of all lanes: what one has read serves the others, too.
+pub struct BodyBuffers<'b> {
+    buffers: &'b [BodyBuffer<'b>],
+    /// Told when a body is wanted, or a buffer is whole or free.
+    notify: Notify,
 }
 
 /// A bounded buffer that whoever makes bodies fills and lanes drain.
@@ -23,7 +23,7 @@ pub struct Tanks<'b> {
 /// A body that fits is sent only when it is complete and checked, with its length, and stays for
 /// the next request that wants the same. A body that does not fit is sent while it is made, in
 /// chunks; should its source turn out to be wrong, it is never ended, and so never takes effect.
-pub struct Tank<'b> {
+pub struct BodyBuffer<'b> {
     bytes: RefCell<&'b mut [u8]>,
     filled: Cell<usize>,
     drained: Cell<usize>,
@@ -34,7 +34,7 @@ pub struct Tank<'b> {
     users: Cell<u8>,
     /// A body is being made in it, whether or not somebody still wants that.
     is_filling: Cell<bool>,
-    bell: Bell,
+    notify: Notify,
 }
 
 /// How far the making of a body has come.
@@ -42,13 +42,13 @@ pub struct Tank<'b> {
 enum Stage {
     /// Wanted, and nobody makes it yet.
     Wanted,
-    /// Being made, and all of it is in the tank.
+    /// Being made, and all of it is in the buffer.
     Gathering,
     /// Being made, and it does not fit.
     Overflowing,
-    /// Made, and all of it is in the tank.
+    /// Made, and all of it is in the buffer.
     Whole,
-    /// Made, and its last bytes are in the tank.
+    /// Made, and its last bytes are in the buffer.
     Ending,
     /// Cannot be made.
     Spoilt(Failure),
@@ -65,8 +65,8 @@ pub(super) enum Ready {
     No(Failure),
 }
 
-impl<'b> Tank<'b> {
-    /// An empty tank.
+impl<'b> BodyBuffer<'b> {
+    /// An empty buffer.
     pub fn new(bytes: &'b mut [u8]) -> Self {
         Self {
             bytes: RefCell::new(bytes),
@@ -76,7 +76,7 @@ impl<'b> Tank<'b> {
             holds: RefCell::new(None),
             users: Cell::new(0),
             is_filling: Cell::new(false),
-            bell: Bell::new(),
+            notify: Notify::new(),
         }
     }
 
@@ -85,7 +85,7 @@ impl<'b> Tank<'b> {
         self.holds.borrow().as_ref().is_some_and(|held| held.makes_the_same(splice))
     }
 
-    /// Empties the tank for a new body.
+    /// Empties the buffer for a new body.
     fn begin(&self, splice: &Splice) {
         *self.holds.borrow_mut() = Some(splice.clone());
         self.filled.set(0);
@@ -105,7 +105,7 @@ impl<'b> Tank<'b> {
             bytes = bytes.get(taken..).unwrap_or_default();
             if taken == 0 {
                 self.set(Stage::Overflowing);
-                self.bell.wait(self.bell.rung()).await;
+                self.notify.wait(self.notify.notified()).await;
             }
         }
     }
@@ -113,9 +113,9 @@ impl<'b> Tank<'b> {
     /// Waits until it is known how the body can be sent.
     pub(super) async fn ready(&self) -> Ready {
         loop {
-            let before = self.bell.rung();
+            let before = self.notify.notified();
             match self.stage.get() {
-                Stage::Wanted | Stage::Gathering => self.bell.wait(before).await,
+                Stage::Wanted | Stage::Gathering => self.notify.wait(before).await,
                 Stage::Overflowing | Stage::Ending => return Ready::InPieces,
                 Stage::Whole => return Ready::Whole(self.filled.get()),
                 Stage::Spoilt(failure) => return Ready::No(failure),
@@ -126,17 +126,17 @@ impl<'b> Tank<'b> {
     /// Waits until the body turns out to be impossible, if it does.
     pub(super) async fn until_spoilt(&self) -> Failure {
         loop {
-            let before = self.bell.rung();
+            let before = self.notify.notified();
             if let Stage::Spoilt(failure) = self.stage.get() {
                 return failure;
             }
-            self.bell.wait(before).await;
+            self.notify.wait(before).await;
         }
     }
 
     fn set(&self, stage: Stage) {
         self.stage.set(stage);
-        self.bell.ring();
+        self.notify.notify();
     }
 
     /// Copies what fits; returns how much that was.
@@ -146,23 +146,23 @@ impl<'b> Tank<'b> {
             self.filled.set(0);
             self.drained.set(0);
         }
-        let mut tank = self.bytes.borrow_mut();
-        let room = tank.get_mut(self.filled.get()..).unwrap_or_default();
+        let mut buffer = self.bytes.borrow_mut();
+        let room = buffer.get_mut(self.filled.get()..).unwrap_or_default();
         let len = room.len().min(bytes.len());
         for (to, from) in room.iter_mut().zip(bytes) {
             *to = *from;
         }
         self.filled.set(self.filled.get() + len);
         if len > 0 {
-            self.bell.ring();
+            self.notify.notify();
         }
         len
     }
 
     /// Copies bytes from `at` on into `window`; returns how many.
     fn copy(&self, at: usize, window: &mut [u8]) -> usize {
-        let tank = self.bytes.borrow();
-        let there = tank.get(at..self.filled.get()).unwrap_or_default();
+        let buffer = self.bytes.borrow();
+        let there = buffer.get(at..self.filled.get()).unwrap_or_default();
         let len = there.len().min(window.len());
         for (to, from) in window.iter_mut().zip(there) {
             *to = *from;
@@ -178,63 +178,63 @@ impl<'b> Tank<'b> {
     }
 }
 
-impl<'b> Tanks<'b> {
-    /// Empty tanks.
-    pub const fn new(tanks: &'b [Tank<'b>]) -> Self {
-        Self { tanks, bell: Bell::new() }
+impl<'b> BodyBuffers<'b> {
+    /// Empty buffers.
+    pub const fn new(buffers: &'b [BodyBuffer<'b>]) -> Self {
+        Self { buffers, notify: Notify::new() }
     }
 
-    /// A tank that has the body, or in which it is to be made. Waits while all tanks are in use.
+    /// A buffer that has the body, or in which it is to be made. Waits while all buffers are in use.
     pub(super) async fn take(&self, splice: &Splice) -> Taken<'_, 'b> {
         loop {
-            let before = self.bell.rung();
-            if let Some(tank) = self.find(splice) {
-                return Taken::new(self, tank);
+            let before = self.notify.notified();
+            if let Some(buffer) = self.find(splice) {
+                return Taken::new(self, buffer);
             }
-            self.bell.wait(before).await;
+            self.notify.wait(before).await;
         }
     }
 
-    fn find(&self, splice: &Splice) -> Option<&'b Tank<'b>> {
-        let is_there = |tank: &&Tank<'_>| tank.is_for(splice);
-        if let Some(tank) = self.tanks.iter().find(is_there) {
-            match tank.stage.get() {
-                Stage::Whole => return Some(tank),
+    fn find(&self, splice: &Splice) -> Option<&'b BodyBuffer<'b>> {
+        let is_there = |buffer: &&BodyBuffer<'_>| buffer.is_for(splice);
+        if let Some(buffer) = self.buffers.iter().find(is_there) {
+            match buffer.stage.get() {
+                Stage::Whole => return Some(buffer),
                 // It may turn out to fit, and then serves both.
-                Stage::Wanted | Stage::Gathering if tank.users.get() > 0 => return None,
+                Stage::Wanted | Stage::Gathering if buffer.users.get() > 0 => return None,
                 _ => {}
             }
         }
         // One that holds nothing of use before one that may be wanted again.
-        let free = || self.tanks.iter().filter(|tank| tank.is_free());
-        let tank =
-            free().find(|tank| tank.stage.get() != Stage::Whole).or_else(|| free().next())?;
-        tank.begin(splice);
-        self.bell.ring();
-        Some(tank)
+        let free = || self.buffers.iter().filter(|buffer| buffer.is_free());
+        let buffer =
+            free().find(|buffer| buffer.stage.get() != Stage::Whole).or_else(|| free().next())?;
+        buffer.begin(splice);
+        self.notify.notify();
+        Some(buffer)
     }
 
     /// Waits for a body that is wanted and that nobody makes.
     pub(super) async fn next_order(&self) -> Order<'_, 'b> {
         loop {
-            let before = self.bell.rung();
-            let is_wanted = |tank: &&Tank<'_>| tank.stage.get() == Stage::Wanted;
-            if let Some(tank) = self.tanks.iter().find(is_wanted) {
-                tank.is_filling.set(true);
-                tank.set(Stage::Gathering);
-                return Order { tanks: self, tank, splice: tank.holds.borrow() };
+            let before = self.notify.notified();
+            let is_wanted = |buffer: &&BodyBuffer<'_>| buffer.stage.get() == Stage::Wanted;
+            if let Some(buffer) = self.buffers.iter().find(is_wanted) {
+                buffer.is_filling.set(true);
+                buffer.set(Stage::Gathering);
+                return Order { buffers: self, buffer, splice: buffer.holds.borrow() };
             }
-            self.bell.wait(before).await;
+            self.notify.wait(before).await;
         }
     }
 }
 
 /// A body to be made.
 pub(super) struct Order<'t, 'b> {
-    tanks: &'t Tanks<'b>,
+    buffers: &'t BodyBuffers<'b>,
     /// Where it is to be put.
-    pub(super) tank: &'t Tank<'b>,
-    /// No other body is begun in a tank that is being filled, so that this can be held.
+    pub(super) buffer: &'t BodyBuffer<'b>,
+    /// No other body is begun in a buffer that is being filled, so that this can be held.
     splice: Ref<'t, Option<Splice>>,
 }
 
@@ -248,60 +248,60 @@ impl Order<'_, '_> {
     /// of a body.
     pub(super) async fn until_nobody_wants_it(&self) {
         loop {
-            let before = self.tank.bell.rung();
-            if self.tank.users.get() == 0 {
+            let before = self.buffer.notify.notified();
+            if self.buffer.users.get() == 0 {
                 return;
             }
-            self.tank.bell.wait(before).await;
+            self.buffer.notify.wait(before).await;
         }
     }
 
     /// The body is complete and right, or cannot be completed.
     pub(super) fn end(self, made: Result<(), Failure>) {
-        let Self { tanks, tank, splice } = self;
+        let Self { buffers, buffer, splice } = self;
         drop(splice);
-        tank.is_filling.set(false);
-        tank.set(match (made, tank.stage.get()) {
+        buffer.is_filling.set(false);
+        buffer.set(match (made, buffer.stage.get()) {
             (Ok(()), Stage::Gathering) => Stage::Whole,
             (Ok(()), _) => Stage::Ending,
             (Err(failure), _) => Stage::Spoilt(failure),
         });
-        tanks.bell.ring();
+        buffers.notify.notify();
     }
 }
 
-/// A tank that a lane uses.
+/// A buffer that a lane uses.
 pub(super) struct Taken<'t, 'b> {
-    tanks: &'t Tanks<'b>,
-    pub(super) tank: &'t Tank<'b>,
+    buffers: &'t BodyBuffers<'b>,
+    pub(super) buffer: &'t BodyBuffer<'b>,
 }
 
 impl<'t, 'b> Taken<'t, 'b> {
-    fn new(tanks: &'t Tanks<'b>, tank: &'t Tank<'b>) -> Self {
-        tank.users.set(tank.users.get().saturating_add(1));
-        Self { tanks, tank }
+    fn new(buffers: &'t BodyBuffers<'b>, buffer: &'t BodyBuffer<'b>) -> Self {
+        buffer.users.set(buffer.users.get().saturating_add(1));
+        Self { buffers, buffer }
     }
 }
 
 impl Drop for Taken<'_, '_> {
     fn drop(&mut self) {
-        self.tank.users.set(self.tank.users.get().saturating_sub(1));
-        self.tank.bell.ring();
-        self.tanks.bell.ring();
+        self.buffer.users.set(self.buffer.users.get().saturating_sub(1));
+        self.buffer.notify.notify();
+        self.buffers.notify.notify();
     }
 }
 
-/// A body that is drained from a tank.
+/// A body that is drained from a buffer.
 #[derive(Clone, Copy)]
-pub(super) struct FromTank<'t, 'b> {
-    tank: &'t Tank<'b>,
+pub(super) struct FromBuffer<'t, 'b> {
+    buffer: &'t BodyBuffer<'b>,
     len: Option<usize>,
 }
 
-impl<'t, 'b> FromTank<'t, 'b> {
-    /// With `len`, the whole body is in the tank; without, it comes in pieces.
-    pub(super) const fn new(tank: &'t Tank<'b>, len: Option<usize>) -> Self {
-        Self { tank, len }
+impl<'t, 'b> FromBuffer<'t, 'b> {
+    /// With `len`, the whole body is in the buffer; without, it comes in pieces.
+    pub(super) const fn new(buffer: &'t BodyBuffer<'b>, len: Option<usize>) -> Self {
+        Self { buffer, len }
     }
 
     /// Sends a body that others may send at the same time.
@@ -309,7 +309,7 @@ impl<'t, 'b> FromTank<'t, 'b> {
         let mut window = [0; WINDOW];
         let mut at = 0;
         loop {
-            let len = self.tank.copy(at, &mut window);
+            let len = self.buffer.copy(at, &mut window);
             if len == 0 {
                 return Ok(());
             }
@@ -319,7 +319,7 @@ impl<'t, 'b> FromTank<'t, 'b> {
     }
 }
 
-impl RequestBody for FromTank<'_, '_> {
+impl RequestBody for FromBuffer<'_, '_> {
     fn len(&self) -> Option<usize> {
         self.len
     }
@@ -331,16 +331,16 @@ impl RequestBody for FromTank<'_, '_> {
         }
         let mut window = [0; WINDOW];
         loop {
-            let before = self.tank.bell.rung();
-            let len = self.tank.drain_into(&mut window);
+            let before = self.buffer.notify.notified();
+            let len = self.buffer.drain_into(&mut window);
             if len > 0 {
                 writer.write_all(window.get(..len).unwrap_or_default()).await?;
-                self.tank.bell.ring();
+                self.buffer.notify.notify();
                 continue;
             }
-            match self.tank.stage.get() {
+            match self.buffer.stage.get() {
                 Stage::Whole | Stage::Ending => return Ok(()),
-                _ => self.tank.bell.wait(before).await,
+                _ => self.buffer.notify.wait(before).await,
             }
         }
     }
@@ -367,69 +367,69 @@ mod tests {
         Splice { source, kind, uid, template: Digest::from_bits(0), make }
     }
 
-    fn with_one_tank(check: impl FnOnce(&Tanks<'_>)) {
+    fn with_one_buffer(check: impl FnOnce(&BodyBuffers<'_>)) {
         let mut bytes = [0; 8];
-        let tank = [Tank::new(&mut bytes)];
-        check(&Tanks::new(&tank));
+        let buffer = [BodyBuffer::new(&mut bytes)];
+        check(&BodyBuffers::new(&buffer));
     }
 
     /// Makes the body that is wanted next, which is for this ReplicaSet.
-    fn make_body_of(tanks: &Tanks<'_>, set: u8) {
-        let order = block_on(tanks.next_order());
+    fn make_body_of(buffers: &BodyBuffers<'_>, set: u8) {
+        let order = block_on(buffers.next_order());
         assert_eq!(order.splice(), Some(&pod_of(set)));
-        block_on(order.tank.fill(b"body"));
+        block_on(order.buffer.fill(b"body"));
         order.end(Ok(()));
     }
 
     #[test]
     fn what_one_lane_wants_serves_the_others() {
-        with_one_tank(|tanks| {
-            let first = block_on(tanks.take(&pod_of(1)));
-            assert!(poll_once(tanks.take(&pod_of(1))).is_pending(), "it is still being made");
-            make_body_of(tanks, 1);
-            let second = block_on(tanks.take(&pod_of(1)));
+        with_one_buffer(|buffers| {
+            let first = block_on(buffers.take(&pod_of(1)));
+            assert!(poll_once(buffers.take(&pod_of(1))).is_pending(), "it is still being made");
+            make_body_of(buffers, 1);
+            let second = block_on(buffers.take(&pod_of(1)));
             for taken in [&first, &second] {
-                assert_eq!(block_on(taken.tank.ready()), Ready::Whole(4));
+                assert_eq!(block_on(taken.buffer.ready()), Ready::Whole(4));
             }
-            assert!(poll_once(tanks.next_order()).is_pending(), "it is made once");
-            assert!(poll_once(tanks.take(&pod_of(2))).is_pending(), "both still send it");
+            assert!(poll_once(buffers.next_order()).is_pending(), "it is made once");
+            assert!(poll_once(buffers.take(&pod_of(2))).is_pending(), "both still send it");
             drop((first, second));
-            assert!(poll_once(tanks.take(&pod_of(2))).is_ready());
+            assert!(poll_once(buffers.take(&pod_of(2))).is_ready());
         });
     }
 
     #[test]
     fn a_body_that_nobody_wants_any_more_is_given_up_before_the_next_is_begun() {
-        with_one_tank(|tanks| {
-            let taken = block_on(tanks.take(&pod_of(1)));
-            let order = block_on(tanks.next_order());
-            assert!(poll_once(order.tank.fill(b"longer than the tank")).is_pending());
-            assert_eq!(block_on(taken.tank.ready()), Ready::InPieces);
+        with_one_buffer(|buffers| {
+            let taken = block_on(buffers.take(&pod_of(1)));
+            let order = block_on(buffers.next_order());
+            assert!(poll_once(order.buffer.fill(b"longer than the buffer")).is_pending());
+            assert_eq!(block_on(taken.buffer.ready()), Ready::InPieces);
             assert!(poll_once(order.until_nobody_wants_it()).is_pending());
             // As when the server answers before it has read all of it.
             drop(taken);
-            assert!(poll_once(tanks.take(&pod_of(2))).is_pending(), "it is still being filled");
+            assert!(poll_once(buffers.take(&pod_of(2))).is_pending(), "it is still being filled");
             assert!(poll_once(order.until_nobody_wants_it()).is_ready());
             order.end(Err(Failure::NotSent));
-            let next = block_on(tanks.take(&pod_of(2)));
-            make_body_of(tanks, 2);
-            assert_eq!(block_on(next.tank.ready()), Ready::Whole(4));
+            let next = block_on(buffers.take(&pod_of(2)));
+            make_body_of(buffers, 2);
+            assert_eq!(block_on(next.buffer.ready()), Ready::Whole(4));
         });
     }
 
     #[test]
     fn a_source_that_fails_half_way_ends_the_request() {
-        with_one_tank(|tanks| {
-            let taken = block_on(tanks.take(&pod_of(1)));
-            let order = block_on(tanks.next_order());
-            assert!(poll_once(order.tank.fill(b"longer than the tank")).is_pending());
-            assert!(poll_once(taken.tank.until_spoilt()).is_pending());
+        with_one_buffer(|buffers| {
+            let taken = block_on(buffers.take(&pod_of(1)));
+            let order = block_on(buffers.next_order());
+            assert!(poll_once(order.buffer.fill(b"longer than the buffer")).is_pending());
+            assert!(poll_once(taken.buffer.until_spoilt()).is_pending());
             order.end(Err(Failure::SourceChanged));
-            assert_eq!(poll_once(taken.tank.until_spoilt()), Poll::Ready(Failure::SourceChanged));
+            assert_eq!(poll_once(taken.buffer.until_spoilt()), Poll::Ready(Failure::SourceChanged));
             drop(taken);
             // The next one tries again.
-            let again = block_on(tanks.take(&pod_of(1)));
-            assert!(poll_once(again.tank.ready()).is_pending());
+            let again = block_on(buffers.take(&pod_of(1)));
+            assert!(poll_once(again.buffer.ready()).is_pending());
         });
     }
 }

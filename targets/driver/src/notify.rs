@@ -9,31 +9,31 @@ use embassy_sync::waitqueue::MultiWakerRegistration;
 /// How many can wait without being woken for nothing.
 const WAITING: usize = 8;
 
-/// Rung when something has happened; whoever waits looks what it was.
-pub(crate) struct Bell {
-    rung: Cell<u32>,
+/// Told when something has happened; whoever waits looks what it was.
+pub(crate) struct Notify {
+    notified: Cell<u32>,
     waiting: RefCell<MultiWakerRegistration<WAITING>>,
 }
 
-impl Bell {
+impl Notify {
     pub(crate) const fn new() -> Self {
-        Self { rung: Cell::new(0), waiting: RefCell::new(MultiWakerRegistration::new()) }
+        Self { notified: Cell::new(0), waiting: RefCell::new(MultiWakerRegistration::new()) }
     }
 
-    pub(crate) fn ring(&self) {
-        self.rung.set(self.rung.get().wrapping_add(1));
+    pub(crate) fn notify(&self) {
+        self.notified.set(self.notified.get().wrapping_add(1));
         self.waiting.borrow_mut().wake();
     }
 
-    /// How often the bell has rung. To be read before looking at what might have happened.
-    pub(crate) fn rung(&self) -> u32 {
-        self.rung.get()
+    /// How often there was something to tell. To be read before looking at what might have happened.
+    pub(crate) fn notified(&self) -> u32 {
+        self.notified.get()
     }
 
-    /// Waits until the bell has rung since it had rung `before` times.
+    /// Waits until there is something to tell since there was `before` times.
     pub(crate) async fn wait(&self, before: u32) {
         poll_fn(|context| {
-            if self.rung.get() != before {
+            if self.notified.get() != before {
                 return Poll::Ready(());
             }
             self.waiting.borrow_mut().register(context.waker());

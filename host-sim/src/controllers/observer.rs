@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use picokube_driver::{Attendant, Error, Method};
+use picokube_driver::{Error, Method, Observer};
 
 use super::Endpoint;
 use super::endpoint::bearer;
@@ -16,7 +16,7 @@ use super::endpoint::bearer;
 const PERIOD: Duration = Duration::from_secs(10);
 
 /// Looks after all connections to one server.
-pub(super) struct Attendance {
+pub(super) struct ConnectionObserver {
     host: String,
     /// The header, if it comes from a file. Old ones stay in memory, about a kilobyte an hour: a
     /// connection may be using them.
@@ -41,7 +41,7 @@ impl fmt::Display for Code {
     }
 }
 
-impl Attendance {
+impl ConnectionObserver {
     pub(super) fn new(endpoint: &Endpoint) -> Self {
         Self {
             host: endpoint.host.clone(),
@@ -81,7 +81,7 @@ impl Attendance {
     }
 }
 
-impl<'a> Attendant<'a> for Attendance {
+impl<'a> Observer<'a> for ConnectionObserver {
     fn authorization(&self) -> Option<&'a str> {
         self.authorization.get()
     }
@@ -104,8 +104,8 @@ mod tests {
     use super::super::Credentials;
     use super::*;
 
-    fn attendance() -> Attendance {
-        Attendance::new(
+    fn observer() -> ConnectionObserver {
+        ConnectionObserver::new(
             &Endpoint::new("http://127.0.0.1:1", None, &Credentials::default()).unwrap(),
         )
     }
@@ -114,10 +114,10 @@ mod tests {
     fn a_token_that_is_replaced_is_used_from_then_on() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
-        let attendance = attendance();
+        let observer = observer();
         let reloaded = || {
-            attendance.reload(&file);
-            attendance.authorization()
+            observer.reload(&file);
+            observer.authorization()
         };
         assert_eq!(reloaded(), None);
         std::fs::write(&file, "first\n").unwrap();
@@ -133,13 +133,13 @@ mod tests {
 
     #[test]
     fn answers_are_counted_as_clients_of_kubernetes_count() {
-        let attendance = attendance();
-        attendance.answered(Method::GET, Ok(200));
-        attendance.answered(Method::POST, Ok(201));
-        attendance.answered(Method::POST, Ok(201));
-        attendance.answered(Method::PATCH, Err(Error::Refused));
+        let observer = observer();
+        observer.answered(Method::GET, Ok(200));
+        observer.answered(Method::POST, Ok(201));
+        observer.answered(Method::POST, Ok(201));
+        observer.answered(Method::PATCH, Err(Error::Refused));
         let mut text = String::new();
-        attendance.write_metrics(&mut text);
+        observer.write_metrics(&mut text);
         let host = "host=\"127.0.0.1:1\"";
         for (labels, count) in [
             (format!("code=\"200\",{host},method=\"GET\""), 1),
