@@ -206,13 +206,15 @@ impl<'a> Manager<'a> {
             })
     }
 
-    /// Whether a controller acts: it runs, the time is known, and the caches of all that it watches are
-    /// complete. Those that it does not watch need not be, as in Kubernetes.
+    /// Whether a controller acts: it runs, the time is known, and the caches are complete of all that it
+    /// watches, and of the owners of its keys, with whom it keeps in step. Others need not be.
     pub fn acts(&self, controller: ControllerName) -> bool {
-        let mut watches = controller.info().watches.iter();
+        let info = controller.info();
+        let owners = info.key.info().owners.iter().filter(|kind| self.watches(**kind));
+        let mut needed = info.watches.iter().chain(owners);
         self.settings.controllers.contains(controller)
             && self.wall.at(Instant::ZERO).is_some()
-            && watches.all(|kind| self.has_synced(*kind) || planted(Bug::ActsBeforeSync))
+            && needed.all(|kind| self.has_synced(*kind) || planted(Bug::ActsBeforeSync))
     }
 
     /// Whether a controller that runs watches this kind. What nobody watches is not read.

@@ -180,8 +180,8 @@ mod tests {
         assert_eq!(status, 200);
         assert_eq!(
             text,
-            "[+]deployment-controller ok\n[+]replicaset-controller ok\n[+]caches ok\n\
-             readyz check passed\n"
+            "[+]deployment-controller ok\n[+]replicaset-controller ok\n\
+             [+]replicationcontroller-controller ok\n[+]caches ok\nreadyz check passed\n"
         );
     }
 
