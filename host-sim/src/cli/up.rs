@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use picokube_core::manager::Settings;
+use picokube_core::manager::{ControllerName, Enabled, Settings};
 use picokube_core::time::Duration as Span;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -39,7 +39,7 @@ pub(super) async fn up(options: UpOptions) -> Result<()> {
     if let Some(image) = &options.firmware {
         let pages = options.controllers.metrics_bind_address;
         device = Some(Device::start(image.as_deref(), &running.url, &settings, pages)?);
-        println!("controllers: Deployment and ReplicaSet, on an emulated Cortex-M4");
+        println!("controllers: those of the firmware, on an emulated Cortex-M4");
     } else if options.no_controllers {
         println!("controllers: none; nothing creates the pods of Deployments and ReplicaSets");
     } else {
@@ -48,7 +48,7 @@ pub(super) async fn up(options: UpOptions) -> Result<()> {
         let options_of_run = controllers::Options { endpoint, capacity, settings };
         let controllers = controllers::start(options_of_run)?;
         running.cluster.shared().also_show_metrics_of(controllers.metrics_source());
-        println!("controllers: Deployment and ReplicaSet, over HTTP like any client");
+        println!("controllers: {}; over HTTP like any client", keys(settings.controllers));
         serve_health(&controllers, options.controllers.metrics_bind_address).await?;
     }
     if options.demo {
@@ -56,6 +56,13 @@ pub(super) async fn up(options: UpOptions) -> Result<()> {
         return running.until_interrupted(demo::run(shared, url)).await;
     }
     running.show_until_interrupted(device.as_ref()).await
+}
+
+/// The kinds that controllers look after.
+fn keys(enabled: Enabled) -> String {
+    let enabled = ControllerName::ALL.iter().filter(|controller| enabled.contains(**controller));
+    let kinds: Vec<_> = enabled.map(|controller| controller.info().key.info().name).collect();
+    if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") }
 }
 
 /// On one machine there is nobody to spare. Who moves every pod by hand wants to see every status.
