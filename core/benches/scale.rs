@@ -13,10 +13,10 @@ use picokube_core::link::Slot;
 use picokube_core::queue::{Item, Next, Queue};
 use picokube_core::store::{Applied, Cache, Change, Kind, Owner, Refusal};
 use picokube_core::time::{Duration, Instant};
-use picokube_core::watch::{Decoder, Feed, Handler, Shape, Source};
+use picokube_core::watch::{Feed, Handler, Place, Shape, Source};
 use picokube_core::wire::{
-    ConditionStatus, ControllerRef, Meta, ObjectFault, OwnerKind, Pod, ReplicaSet, ResourceVersion,
-    Uid,
+    ConditionStatus, ControllerRef, Decoder, Meta, ObjectFault, OwnerKind, Pod, ReplicaSet,
+    ResourceVersion, Uid,
 };
 
 const SMALL: usize = 100;
@@ -115,7 +115,9 @@ fn pod_bytes(cached: usize, events: usize) {
         let places = frames.iter().map(|frame| frame.windows(VERSION_LEN).position(is_version));
         let places: Vec<usize> = places.map(|place| place.expect("a version")).collect();
         let mut decoder = Box::new(Decoder::<Pod>::new());
-        let mut feed = Feed { decoder: &mut decoder, cache, handler: &mut Ignore, namespaces: &[] };
+        let (mut place, handler) = (Place::NEW, &mut Ignore);
+        let (decoder, place) = (Some(&mut *decoder), &mut place);
+        let mut feed = Feed { decoder, place, cache, handler, namespaces: &[], shares: false };
         feed.begin(Shape::Watch);
         for event in 0..events {
             let at = event % frames.len();

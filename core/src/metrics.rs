@@ -22,6 +22,8 @@ pub struct Metrics {
     pub refused: u32,
     /// Objects that could not be read.
     pub faulty: u32,
+    /// Responses given up because they stopped in the midst of an object while others waited.
+    pub stalled: u32,
 }
 
 impl Metrics {
@@ -34,6 +36,7 @@ impl Metrics {
         retries_after: 0,
         refused: 0,
         faulty: 0,
+        stalled: 0,
     };
 
     pub(crate) fn count_request(&mut self, method: Method) {

@@ -5,7 +5,7 @@ use picokube_core::kind::Kind;
 use picokube_core::manager::{Make, ObjectName, Splice, Target};
 use picokube_core::splice::{SpliceError, Splicer};
 use picokube_core::wire::{
-    Answer, AnswerDecoder, Deployment, Object, Pod, ReplicaSet, ResourceVersion, Uid,
+    Answer, Decoder, Deployment, Object, Pod, ReplicaSet, ResourceVersion, Uid,
 };
 use serde_json::{Value, json};
 
@@ -56,9 +56,9 @@ fn made(request: &Splice, objects: &[(&str, &str)]) -> Result<Value, SpliceError
 }
 
 fn digest<K: Object>(text: &str, template: fn(&K) -> Digest) -> Digest {
-    let mut decoder = Box::new(AnswerDecoder::<K>::new());
-    decoder.feed(text.as_bytes()).unwrap();
-    match decoder.finish().unwrap() {
+    let mut decoder = Box::new(Decoder::<K>::new());
+    decoder.feed_answer(text.as_bytes(), None).unwrap();
+    match decoder.answer().unwrap() {
         Answer::Object(object) => template(object),
         _ => panic!("not an object: {text}"),
     }
@@ -535,9 +535,9 @@ fn what_is_made_can_be_read_back() {
     body["metadata"]["name"] = json!("web-7d4b9c6f85-abcde");
     body["metadata"]["uid"] = json!("9d3c2b1a-0f1e-4d2c-8b3a-4c5d6e7f8091");
     body["metadata"]["resourceVersion"] = json!("1");
-    let mut decoder = Box::new(AnswerDecoder::<Pod>::new());
-    decoder.feed(body.to_string().as_bytes()).unwrap();
-    let Answer::Object(pod) = decoder.finish().unwrap() else { panic!("no pod") };
+    let mut decoder = Box::new(Decoder::<Pod>::new());
+    decoder.feed_answer(body.to_string().as_bytes(), None).unwrap();
+    let Answer::Object(pod) = decoder.answer().unwrap() else { panic!("no pod") };
     assert_eq!(pod.meta.controller.as_ref().unwrap().uid, uid_of(REPLICA_SET));
     assert_eq!(pod.meta.labels.as_slice().unwrap().len(), 4);
 }

@@ -3,8 +3,8 @@
 use picokube_core::json::Digest;
 use picokube_core::text::{Fingerprint, Label};
 use picokube_core::wire::{
-    Change, Deployment, FeedDecoder, ListDecoder, ListEvent, Memory, Meta, Pod, Reason, ReplicaSet,
-    WatchDecoder, WatchEvent,
+    Change, Decoder, Deployment, ListEvent, Memory, Meta, PausedList, Pod, Reason, ReplicaSet,
+    WatchEvent,
 };
 use serde_json::{Value, json};
 
@@ -13,41 +13,45 @@ const STATUS: &str = include_str!("data/status.json");
 
 /// What a list gives, as short texts.
 fn list(text: &str, chunk: usize) -> Vec<String> {
-    let mut decoder = Box::new(ListDecoder::<Pod>::new());
+    let mut decoder = Box::new(Decoder::<Pod>::new());
     let events = list_with(&mut decoder, text, chunk);
     assert!(decoder.is_done());
     events
 }
 
-fn list_with(decoder: &mut ListDecoder<Pod>, text: &str, chunk: usize) -> Vec<String> {
+fn list_with(decoder: &mut Decoder<Pod>, text: &str, chunk: usize) -> Vec<String> {
     decoder.reset();
     let mut events = Vec::new();
     for mut rest in text.as_bytes().chunks(chunk) {
         while !rest.is_empty() {
-            let (read, event) = decoder.feed(rest).unwrap();
+            let (read, event) = decoder.feed_list(rest).unwrap();
             rest = &rest[read..];
-            events.extend(event.map(|event| match event {
-                ListEvent::Item(pod) => format!("{} {}", pod.meta.name, pod.restarts),
-                ListEvent::Faulty(fault) => fault.to_string(),
-                ListEvent::End(meta) => format!(
-                    "end at {}, continue {:?}, remaining {:?}",
-                    meta.resource_version, meta.continue_token, meta.remaining
-                ),
-                ListEvent::FaultyEnd(fault) => format!("end: {fault}"),
-                ListEvent::Status(status) => format!("{} {:?}", status.code, status.reason),
-            }));
+            events.extend(event.map(list_event));
         }
     }
     events
 }
 
+fn list_event(event: ListEvent<'_, Pod>) -> String {
+    match event {
+        ListEvent::Item(pod) => format!("{} {}", pod.meta.name, pod.restarts),
+        ListEvent::Faulty(fault) => fault.to_string(),
+        ListEvent::End(meta) => format!(
+            "end at {}, continue {:?}, remaining {:?}",
+            meta.resource_version, meta.continue_token, meta.remaining
+        ),
+        ListEvent::FaultyEnd(fault) => format!("end: {fault}"),
+        ListEvent::Status(status) => format!("{} {:?}", status.code, status.reason),
+    }
+}
+
 /// What a watch gives, as short texts.
 fn watch(text: &str, chunk: usize) -> Vec<String> {
-    let mut decoder = Box::new(WatchDecoder::<Pod>::new());
+    let mut decoder = Box::new(Decoder::<Pod>::new());
     let mut events = Vec::new();
     for mut rest in text.as_bytes().chunks(chunk) {
         while !rest.is_empty() {
-            let (read, event) = decoder.feed(rest).unwrap();
+            let (read, event) = decoder.feed_watch(rest, None).unwrap();
             rest = &rest[read..];
             events.extend(event.map(|event| match event {
                 WatchEvent::Added(pod) => format!("added {}", pod.meta.name),
@@ -152,8 +156,42 @@ fn metadata_that_cannot_be_used_is_told() {
 }
 
 #[test]
+fn between_items_of_a_list_something_else_can_be_read() {
+    let items: Vec<Value> = ["a", "b", "c"].map(pod).to_vec();
+    let metadata = json!({"resourceVersion": "5", "continue": "next", "remainingItemCount": 4});
+    let first = format!("{{\"metadata\":{metadata},\"items\":{}}}", json!(items));
+    let last = format!("{{\"items\":{},\"metadata\":{metadata}}}", json!(items));
+    let odd = json!({"metadata": metadata, "items": [pod("a"), 7, pod("b")]}).to_string();
+    for text in [first, last, odd] {
+        let expected = list(&text, text.len());
+        for chunk in [1, 7, 333, text.len()] {
+            let mut decoder = Box::new(Decoder::<Pod>::new());
+            let mut paused = PausedList::EMPTY;
+            let (mut events, mut pauses) = (Vec::new(), 0);
+            for mut rest in text.as_bytes().chunks(chunk) {
+                while !rest.is_empty() {
+                    if decoder.pause_list(&mut paused) {
+                        pauses += 1;
+                        decoder.restart();
+                        let event = frame("MODIFIED", &pod("other"));
+                        let half = decoder.feed_watch(&event.as_bytes()[..event.len() / 2], None);
+                        assert!(half.unwrap().1.is_none());
+                        decoder.resume_list(&paused);
+                    }
+                    let (read, event) = decoder.feed_list(rest).unwrap();
+                    rest = &rest[read..];
+                    events.extend(event.map(list_event));
+                }
+            }
+            assert_eq!(events, expected, "in chunks of {chunk}");
+            assert!(pauses >= 2, "in chunks of {chunk}: {pauses}");
+        }
+    }
+}
+
+#[test]
 fn a_decoder_reads_page_after_page() {
-    let mut decoder = Box::new(ListDecoder::<Pod>::new());
+    let mut decoder = Box::new(Decoder::<Pod>::new());
     for name in ["a", "b"] {
         let page =
             json!({"metadata": {"resourceVersion": "5", "continue": name}, "items": [pod(name)]});
@@ -229,13 +267,13 @@ fn a_broken_object_does_not_end_the_watch() {
 
 #[test]
 fn a_watch_that_is_cut_off_or_garbled_says_so() {
-    let mut decoder = Box::new(WatchDecoder::<Deployment>::new());
+    let mut decoder = Box::new(Decoder::<Deployment>::new());
     assert!(decoder.is_between_events());
-    let (read, event) = decoder.feed(b"{\"type\":\"ADDED\",\"obj").unwrap();
+    let (read, event) = decoder.feed_watch(b"{\"type\":\"ADDED\",\"obj", None).unwrap();
     assert!(read == 20 && event.is_none() && !decoder.is_between_events());
     decoder.reset();
     assert!(decoder.is_between_events());
-    let error = decoder.feed(b"<html>").err().unwrap();
+    let error = decoder.feed_watch(b"<html>", None).err().unwrap();
     assert_eq!(error.to_string(), "invalid JSON at byte 0: expected a value");
 }
 
@@ -248,11 +286,12 @@ fn what_is_known_is_not_read_again_but_must_be_json() {
         }
     }
     let told = |text: &str, chunk: usize, memory: &Knows| {
-        let mut decoder = Box::new(FeedDecoder::<Pod>::new());
+        let mut decoder = Box::new(Decoder::<Pod>::new());
         let mut events = Vec::new();
         for mut rest in text.as_bytes().chunks(chunk) {
             while !rest.is_empty() {
-                let (read, event) = decoder.feed_watch(rest, memory).map_err(|_| "no JSON")?;
+                let (read, event) =
+                    decoder.feed_watch(rest, Some(memory)).map_err(|_| "no JSON")?;
                 rest = &rest[read..];
                 events.extend(event.map(|event| match event {
                     WatchEvent::Metadata(change, meta) => {
@@ -327,11 +366,11 @@ fn a_template_that_is_known_is_not_read() {
     };
     let template = r#"{"metadata":{"labels":{"app":"a"}},"spec":{"hostname":"x"}}"#;
     let read = |stream: &str, chunk: usize| {
-        let mut decoder = Box::new(FeedDecoder::<ReplicaSet>::new());
+        let mut decoder = Box::new(Decoder::<ReplicaSet>::new());
         let mut events = Vec::new();
         for mut rest in stream.as_bytes().chunks(chunk) {
             while !rest.is_empty() {
-                let (read, event) = decoder.feed_watch(rest, &FirstGeneration).unwrap();
+                let (read, event) = decoder.feed_watch(rest, Some(&FirstGeneration)).unwrap();
                 rest = &rest[read..];
                 events.extend(event.map(|event| match event {
                     WatchEvent::Modified(set) => (
@@ -367,11 +406,11 @@ fn bookmarks_are_read_for_every_kind() {
         &json!({"kind": "X", "metadata": {"resourceVersion": "7",
         "annotations": {"k8s.io/initial-events-end": "true"}}}),
     );
-    let mut deployments = Box::new(WatchDecoder::<Deployment>::new());
-    let mut replica_sets = Box::new(WatchDecoder::<ReplicaSet>::new());
-    let (_, event) = deployments.feed(text.as_bytes()).unwrap();
+    let mut deployments = Box::new(Decoder::<Deployment>::new());
+    let mut replica_sets = Box::new(Decoder::<ReplicaSet>::new());
+    let (_, event) = deployments.feed_watch(text.as_bytes(), None).unwrap();
     assert!(matches!(event, Some(WatchEvent::Bookmark { ends_initial_events: true, .. })));
-    let (_, event) = replica_sets.feed(text.as_bytes()).unwrap();
+    let (_, event) = replica_sets.feed_watch(text.as_bytes(), None).unwrap();
     assert!(matches!(event, Some(WatchEvent::Bookmark { ends_initial_events: true, .. })));
 }
 

@@ -4,7 +4,7 @@ use picokube_core::limits;
 use picokube_core::text::{Fingerprint, Operator};
 use picokube_core::time::Timestamp;
 use picokube_core::wire::{
-    Answer, AnswerDecoder, ConditionStatus, Deployment, IntAnnotation, IntOrPercent, Lease, Object,
+    Answer, ConditionStatus, Decoder, Deployment, IntAnnotation, IntOrPercent, Lease, Object,
     OwnerKind, Phase, Pod, Reason, ReplicaSet, Status, Strategy, Uid,
 };
 use serde_json::{Value, json};
@@ -17,19 +17,19 @@ const STATUS: &str = include_str!("data/status.json");
 
 /// Reads one object that arrives in chunks of this size.
 fn read<K: Object + Clone>(text: &str, chunk: usize) -> Result<K, String> {
-    let mut decoder = Box::new(AnswerDecoder::<K>::new());
+    let mut decoder = Box::new(Decoder::<K>::new());
     read_with(&mut decoder, text.as_bytes().chunks(chunk))
 }
 
 fn read_with<'a, K: Object + Clone>(
-    decoder: &mut AnswerDecoder<K>,
+    decoder: &mut Decoder<K>,
     chunks: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<K, String> {
     decoder.reset();
     for chunk in chunks {
-        decoder.feed(chunk).map_err(|error| error.to_string())?;
+        decoder.feed_answer(chunk, None).map_err(|error| error.to_string())?;
     }
-    match decoder.finish().map_err(|error| error.to_string())? {
+    match decoder.answer().map_err(|error| error.to_string())? {
         Answer::Object(object) => Ok(object.clone()),
         Answer::Metadata(meta) => Err(format!("metadata of {}", meta.name)),
         Answer::Faulty(fault) => Err(fault.to_string()),
@@ -38,9 +38,9 @@ fn read_with<'a, K: Object + Clone>(
 }
 
 fn read_status(text: &str, chunk: usize) -> Status {
-    let mut decoder = AnswerDecoder::<Lease>::new();
-    text.as_bytes().chunks(chunk).for_each(|chunk| decoder.feed(chunk).unwrap());
-    match decoder.finish().unwrap() {
+    let mut decoder = Decoder::<Lease>::new();
+    text.as_bytes().chunks(chunk).for_each(|chunk| decoder.feed_answer(chunk, None).unwrap());
+    match decoder.answer().unwrap() {
         Answer::Status(status) => status.clone(),
         other => panic!("{other:?}"),
     }
@@ -229,7 +229,7 @@ fn a_status_tells_code_reason_and_causes() {
 #[test]
 fn every_split_gives_the_same_record() {
     fn check<K: Object + Clone + std::fmt::Debug>(text: &str) {
-        let mut decoder = Box::new(AnswerDecoder::<K>::new());
+        let mut decoder = Box::new(Decoder::<K>::new());
         let whole = format!("{:?}", read_with(&mut decoder, [text.as_bytes()]).unwrap());
         for position in 1..text.len() {
             let (left, right) = text.as_bytes().split_at(position);
@@ -278,7 +278,7 @@ fn reversed(value: &Value) -> String {
 
 #[test]
 fn a_decoder_forgets_the_object_before() {
-    let mut decoder = Box::new(AnswerDecoder::<ReplicaSet>::new());
+    let mut decoder = Box::new(Decoder::<ReplicaSet>::new());
     let bare = json!({"metadata": {"name": "b", "uid": "9d3c2b1a-0f1e-4d2c-8b3a-4c5d6e7f8091",
         "resourceVersion": "1"}})
     .to_string();
@@ -526,6 +526,6 @@ fn objects_of_any_size_are_read_in_the_same_memory() {
     assert_eq!(pod.meta.name, "web-7d4b9c6f85-x2k9q");
     assert_eq!((pod.restarts, pod.sidecar_restarts), (29, 4));
     assert_eq!(labels(&pod.meta.labels), prints(&LABELS));
-    assert!(size_of::<AnswerDecoder<Pod>>() < 5 << 10);
-    assert!(size_of::<AnswerDecoder<ReplicaSet>>() < 9 << 10);
+    assert!(size_of::<Decoder<Pod>>() < 5 << 10);
+    assert!(size_of::<Decoder<ReplicaSet>>() < 9 << 10);
 }

@@ -10,7 +10,7 @@ mod serde_pod;
 
 use picokube_core::json::{Digest, Event, Step, Tokenizer};
 use picokube_core::wire::{
-    Answer, AnswerDecoder, Change, Deployment, Memory, Meta, Object, Pod, ReplicaSet,
+    Answer, Change, Decoder, Deployment, Memory, Meta, Object, Pod, ReplicaSet,
 };
 use serde::de::IgnoredAny;
 use std::hint::black_box;
@@ -114,13 +114,13 @@ fn decode<K: Object>(text: &[u8], chunk: usize, documents: usize) {
 }
 
 fn decode_news<K: Object>(text: &[u8], chunk: usize, memory: &dyn Memory<K>, documents: usize) {
-    let mut decoder = Box::new(AnswerDecoder::<K>::new());
+    let mut decoder = Box::new(Decoder::<K>::new());
     for _ in 0..documents {
         decoder.reset();
         for chunk in black_box(text).chunks(chunk) {
-            decoder.feed_news(chunk, memory).expect("JSON");
+            decoder.feed_answer(chunk, Some(memory)).expect("JSON");
         }
-        match decoder.finish().expect("a whole document") {
+        match decoder.answer().expect("a whole document") {
             Answer::Object(object) => black_box(object.uid()),
             _ => panic!("not an object"),
         };

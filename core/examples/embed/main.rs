@@ -25,14 +25,27 @@ fn main() {
     let (mut memory, mut work) = (Box::new(Memory::new()), Box::new(Work::new()));
     let mut manager = Manager::new(memory.parts(), work.parts(), Settings::DEFAULT, secret());
     let mut watches = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod].map(|kind| (kind, None));
-    loop {
-        watches.iter_mut().for_each(|(kind, open)| run_watch(&mut manager, *kind, open, &server));
-        while let Some(request) = manager.poll(now(), random()) {
-            let end = carry_out(&mut manager, &request, &server);
-            manager.response_end(request.ticket, now(), end);
-        }
+    let mut run_watches = |manager: &mut Manager<'_>| {
+        watches.iter_mut().for_each(|(kind, open)| run_watch(manager, *kind, open, &server));
         // A device would sleep until bytes come or `manager.poll_at()` is due.
         std::thread::sleep(Duration::from_millis(2));
+    };
+    loop {
+        run_watches(&mut manager);
+        while let Some(request) = manager.poll(now(), random()) {
+            let ticket = request.ticket;
+            let answer = carry_out(&mut manager, &request, &server);
+            let mut rest = answer.as_deref().unwrap_or_default();
+            while !rest.is_empty() {
+                let taken = manager.response_body(ticket, now(), rest);
+                rest = &rest[taken..];
+                // All bodies are read in one memory: a watch may be in the midst of an object.
+                if taken == 0 {
+                    run_watches(&mut manager);
+                }
+            }
+            manager.response_end(ticket, now(), answer.map(drop));
+        }
     }
 }
 
@@ -44,7 +57,9 @@ fn run_watch(manager: &mut Manager<'_>, kind: Kind, open: &mut Open, server: &st
                 let id = request.id();
                 match Exchange::begin(server, &format!("GET {request}"), "", b"") {
                     Ok(exchange) => *open = Some((id, exchange)),
-                    Err(_) => manager.handle_watch(kind, now(), random(), id, Input::Refused),
+                    Err(_) => {
+                        manager.handle_watch(kind, now(), random(), id, Input::Refused);
+                    }
                 }
             }
             Command::Close(_) => *open = None,
@@ -58,19 +73,30 @@ fn run_watch(manager: &mut Manager<'_>, kind: Kind, open: &mut Open, server: &st
     // The server's clock is the only one.
     head.into_iter().for_each(|(_, date)| manager.set_date(now(), date));
     let mut feed = |input: Input<'_>| manager.handle_watch(kind, now(), random(), *id, input);
-    head.into_iter().for_each(|(status, _)| feed(Input::Head { status, retry_after: None }));
+    if let Some((status, _)) = head {
+        feed(Input::Head { status, retry_after: None });
+    }
+    if exchange.has_head {
+        // What is not taken now is handed over again.
+        let taken = feed(Input::Body(&exchange.body));
+        exchange.body.drain(..taken);
+    }
     match read {
-        Ok(1..) if !exchange.has_head => return,
-        Ok(1..) => return feed(Input::Body(&std::mem::take(&mut exchange.body))),
+        Ok(1..) => return,
         Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+        _ if exchange.has_head && !exchange.body.is_empty() => return,
         Ok(0) => feed(Input::End),
         Err(_) => feed(Input::Cut),
-    }
+    };
     *open = None;
 }
 
-/// Sends a request and hands the answer to the manager.
-fn carry_out(manager: &mut Manager<'_>, request: &Request, server: &str) -> Result<(), Failure> {
+/// Sends a request; returns what the manager is to read of the answer.
+fn carry_out(
+    manager: &mut Manager<'_>,
+    request: &Request,
+    server: &str,
+) -> Result<Vec<u8>, Failure> {
     let changed = |_: SpliceError| Failure::SourceChanged;
     let (ticket, mut text, mut body) = (request.ticket, String::new(), vec![]);
     match &request.body {
@@ -99,8 +125,7 @@ fn carry_out(manager: &mut Manager<'_>, request: &Request, server: &str) -> Resu
     let line = format!("{} {}", request.method.name(), request.target);
     let (status, answer) = exchange(server, &line, request.content_type.name(), &body)?;
     manager.response_head(ticket, now(), status, None);
-    manager.response_body(ticket, &answer);
-    Ok(())
+    Ok(answer)
 }
 
 /// The transport: HTTP/1.0, where the end of the connection is the end of the answer.

@@ -5,8 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use picokube_core::json::{Digest, Error};
 use picokube_core::wire::{
-    Change, Deployment, FeedDecoder, ListDecoder, Memory, Meta, Object, Pod, ReplicaSet,
-    WatchDecoder,
+    Change, Decoder, Deployment, Memory, Meta, Object, PausedList, Pod, ReplicaSet,
 };
 use std::fmt::Debug;
 
@@ -27,20 +26,29 @@ fuzz_target!(|input: (u8, &[u8])| {
 });
 
 fn list<K: Object + Debug>(text: &[u8], chunk: usize) -> Vec<String> {
-    let mut decoder = Box::new(ListDecoder::<K>::new());
-    events(text, chunk, |bytes| decoder.feed(bytes).map(told))
+    let mut decoder = Box::new(Decoder::<K>::new());
+    let mut paused = PausedList::EMPTY;
+    events(text, chunk, |bytes| {
+        // What else is read between two items makes no difference.
+        if decoder.pause_list(&mut paused) {
+            decoder.restart();
+            let _ = decoder.feed_watch(br#"{"type":"ERROR","object":{"kind":"Status"}}"#, None);
+            decoder.resume_list(&paused);
+        }
+        decoder.feed_list(bytes).map(told)
+    })
 }
 
 fn watch<K: Object + Debug>(text: &[u8], chunk: usize) -> Vec<String> {
-    let mut decoder = Box::new(WatchDecoder::<K>::new());
-    let mut events = events(text, chunk, |bytes| decoder.feed(bytes).map(told));
+    let mut decoder = Box::new(Decoder::<K>::new());
+    let mut events = events(text, chunk, |bytes| decoder.feed_watch(bytes, None).map(told));
     events.push(format!("cut off: {}", !decoder.is_between_events()));
     events
 }
 
 fn news<K: Object + Debug>(text: &[u8], chunk: usize) -> Vec<String> {
-    let mut decoder = Box::new(FeedDecoder::<K>::new());
-    events(text, chunk, |bytes| decoder.feed_watch(bytes, &Odd).map(told))
+    let mut decoder = Box::new(Decoder::<K>::new());
+    events(text, chunk, |bytes| decoder.feed_watch(bytes, Some(&Odd)).map(told))
 }
 
 /// Knows what is odd about objects.

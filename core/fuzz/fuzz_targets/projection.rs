@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use picokube_core::wire::{Answer, AnswerDecoder, Deployment, Lease, Object, Pod, ReplicaSet};
+use picokube_core::wire::{Answer, Decoder, Deployment, Lease, Object, Pod, ReplicaSet};
 use std::fmt::Debug;
 
 fuzz_target!(|input: (u8, &[u8])| {
@@ -17,20 +17,20 @@ fuzz_target!(|input: (u8, &[u8])| {
 });
 
 fn check<K: Object + Debug>(text: &[u8], chunk: usize) {
-    let mut decoder = Box::new(AnswerDecoder::<K>::new());
+    let mut decoder = Box::new(Decoder::<K>::new());
     let whole = read(&mut decoder, text, text.len().max(1));
     // The second time also shows that nothing of the first is left.
     assert_eq!(read(&mut decoder, text, chunk), whole);
 }
 
-fn read<K: Object + Debug>(decoder: &mut AnswerDecoder<K>, text: &[u8], chunk: usize) -> String {
+fn read<K: Object + Debug>(decoder: &mut Decoder<K>, text: &[u8], chunk: usize) -> String {
     decoder.reset();
     for chunk in text.chunks(chunk) {
-        if let Err(error) = decoder.feed(chunk) {
+        if let Err(error) = decoder.feed_answer(chunk, None) {
             return error.to_string();
         }
     }
-    match decoder.finish() {
+    match decoder.answer() {
         Ok(Answer::Object(object)) => format!("{object:?}"),
         Ok(Answer::Status(status)) => format!("{status:?}"),
         Ok(Answer::Metadata(meta)) => format!("{meta:?}"),

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use libfuzzer_sys::fuzz_target;
 use picokube_core::text::{Interner, LabelSet, Labels, Selector, StoredSelector};
-use picokube_core::wire::{Answer, AnswerDecoder, ReplicaSet};
+use picokube_core::wire::{Answer, Decoder, ReplicaSet};
 use serde::Deserialize;
 
 type Map = BTreeMap<String, String>;
@@ -46,11 +46,11 @@ fn decode(text: &[u8], chunk: usize) -> Option<Selector> {
     let head = br#"{"metadata":{"namespace":"n","name":"r","resourceVersion":"1",
         "uid":"7f1e0a3c-9b2d-4c5e-8f60-0123456789ab"},"spec":{"selector":"#;
     let body = [head, text, b"}}"].concat();
-    let mut decoder = Box::new(AnswerDecoder::<ReplicaSet>::new());
+    let mut decoder = Box::new(Decoder::<ReplicaSet>::new());
     for piece in body.chunks(chunk) {
-        decoder.feed(piece).ok()?;
+        decoder.feed_answer(piece, None).ok()?;
     }
-    match decoder.finish().ok()? {
+    match decoder.answer().ok()? {
         Answer::Object(rs) => Some(rs.selector.clone()),
         Answer::Metadata(_) | Answer::Status(_) | Answer::Faulty(_) => None,
     }

@@ -6,13 +6,13 @@ use libfuzzer_sys::fuzz_target;
 use picokube_core::kind::Kind;
 use picokube_core::manager::{Make, Splice};
 use picokube_core::splice::{SpliceError, Splicer};
-use picokube_core::wire::{Answer, AnswerDecoder, ReplicaSet, ResourceVersion};
+use picokube_core::wire::{Answer, Decoder, ReplicaSet, ResourceVersion};
 
 fuzz_target!(|input: (u8, u8, &[u8])| {
     let (choice, cut, text) = input;
-    let mut decoder = Box::new(AnswerDecoder::<ReplicaSet>::new());
+    let mut decoder = Box::new(Decoder::<ReplicaSet>::new());
     // A source that can be read is expected to be as it is, so that the body gets completed.
-    let expected = match decoder.feed(text).and_then(|()| decoder.finish()) {
+    let expected = match decoder.feed_answer(text, None).and_then(|()| decoder.answer()) {
         Ok(Answer::Object(rs)) => Some((rs.meta.uid, rs.meta.resource_version, rs.template)),
         _ => None,
     };

@@ -6,8 +6,9 @@ use crate::request::{Failure, Ticket};
 use crate::time::{Duration, Instant};
 
 use super::client::{Client, ClientRequest};
+use super::decoders::ResponseBody;
 use super::informers::Informers;
-use super::workspace::{Lane, Lanes};
+use super::workspace::Lane;
 use super::{Manager, dispatch::EVENT_LANE};
 
 /// How often a request is repeated because the server says `Retry-After`.
@@ -32,15 +33,22 @@ impl Manager<'_> {
         }
     }
 
-    /// Bytes of the body of a response, cut anywhere.
-    pub fn response_body(&mut self, ticket: Ticket, bytes: &[u8]) {
+    /// Bytes of the body of a response, cut anywhere. Returns how many were taken: none if the decoder is
+    /// in the midst of something else. The rest is to be handed over again when anything else was, and at
+    /// [`decoder_free_at`](Self::decoder_free_at) at the latest.
+    #[must_use]
+    pub fn response_body(&mut self, ticket: Ticket, now: Instant, bytes: &[u8]) -> usize {
         if ticket.lane == EVENT_LANE || self.lane(ticket).is_none_or(|lane| lane.is_unreadable) {
-            return;
+            return bytes.len();
         }
-        let Lanes { lanes, answers } = &mut self.lanes;
-        let Some(lane) = lanes.get_mut(usize::from(ticket.lane)) else { return };
-        let reader = answers.get_mut(usize::from(lane.reader));
-        lane.is_unreadable |= !reader.is_some_and(|reader| reader.feed(&self.cache, bytes));
+        if !self.takes_decoder(ResponseBody::Answer(ticket), now) {
+            return 0;
+        }
+        let makes_sense = self.decoder.feed_answer(&self.cache, bytes);
+        if let Some(lane) = self.lane_mut(ticket.lane) {
+            lane.is_unreadable |= !makes_sense;
+        }
+        bytes.len()
     }
 
     /// The request has ended: with a complete response, or with a failure. The ticket is void.
@@ -58,7 +66,7 @@ impl Manager<'_> {
             return;
         }
         self.count_answer(&lane, end);
-        self.conclude(&write, &lane, now, end);
+        self.conclude(ticket, &write, &lane, now, end);
         self.release(ticket);
     }
 
@@ -99,15 +107,21 @@ impl Manager<'_> {
     }
 
     /// Applies the object that came back, then tells the controller.
-    fn conclude(&mut self, write: &Write, lane: &Lane, now: Instant, end: Result<(), Failure>) {
+    fn conclude(
+        &mut self,
+        ticket: Ticket,
+        write: &Write,
+        lane: &Lane,
+        now: Instant,
+        end: Result<(), Failure>,
+    ) {
         let Some(wall) = self.wall.at(now) else { return };
         let watch = self.watches.get(write.kind as usize);
         let seen = watch.and_then(|watch| watch.version()).unwrap_or_default();
-        let Self { cache, controllers, ranking, lanes, recorder, settings, metrics, .. } = self;
-        let Some(reader) = lanes.answers.get_mut(usize::from(lane.reader)) else { return };
+        let Self { cache, controllers, ranking, decoder, recorder, settings, metrics, .. } = self;
         let wall_now = Some(wall);
         let informers = &mut Informers { controllers, recorder, metrics, now, wall: wall_now };
-        let reply = reader.read(lane, end, cache, informers, seen);
+        let reply = decoder.read_answer(ticket, lane, end, cache, informers, seen);
         let mut all = controllers.all_mut();
         let number = usize::from(lane.controller);
         let Some((before, rest)) = all.split_at_mut_checked(number) else { return };

@@ -152,17 +152,13 @@ impl Manager<'_> {
 
     /// Puts a write into a free lane and composes its request.
     fn begin(&mut self, controller: u8, write: Write, place: &mut Option<Request>) -> bool {
-        let Some((index, reader)) = self.lanes.free() else { return false };
+        let Some(index) = self.lanes.free() else { return false };
         self.serial = self.serial.wrapping_add(1);
         let ticket = Ticket { lane: index as u8, serial: self.serial };
-        if let Some(reader) = self.lanes.answers.get_mut(reader) {
-            reader.prepare(write.kind);
-        }
         write.name.retain(self.cache.texts);
         self.cache.texts.retain(write.namespace);
         let Some(lane) = self.lanes.lanes.get_mut(index) else { return false };
-        let (serial, reader) = (self.serial, reader as u8);
-        *lane = Lane { write: Some(write), controller, serial, reader, ..Lane::FREE };
+        *lane = Lane { write: Some(write), controller, serial: ticket.serial, ..Lane::FREE };
         self.compose(ticket, controller, &write, place);
         if place.is_none() {
             self.release(ticket);
@@ -203,16 +199,15 @@ impl Manager<'_> {
     fn resend(&mut self, now: Instant, place: &mut Option<Request>) -> bool {
         let is_due = |lane: &Lane| lane.resend_at.is_some_and(|at| at <= now);
         let Some(index) = self.lanes.lanes.iter().position(is_due) else { return false };
-        let Some(reader) = self.lanes.free_reader() else { return false };
+        if !self.lanes.may_send() {
+            return false;
+        }
         self.serial = self.serial.wrapping_add(1);
         let serial = self.serial;
         let Some(lane) = self.lanes.lanes.get_mut(index) else { return false };
         let Lane { write, controller, retries, .. } = *lane;
-        *lane = Lane { serial, write, controller, retries, reader: reader as u8, ..Lane::FREE };
+        *lane = Lane { serial, write, controller, retries, ..Lane::FREE };
         if let Some(write) = write {
-            if let Some(reader) = self.lanes.answers.get_mut(reader) {
-                reader.prepare(write.kind);
-            }
             self.compose(Ticket { lane: index as u8, serial }, controller, &write, place);
         }
         place.is_some()

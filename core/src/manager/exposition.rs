@@ -73,6 +73,11 @@ impl Manager<'_> {
             ("picokube_retries_after_total", "Requests sent again later.", metrics.retries_after),
             ("picokube_objects_refused_total", "Times an object did not fit.", metrics.refused),
             ("picokube_objects_faulty_total", "Objects that cannot be read.", metrics.faulty),
+            (
+                "picokube_responses_stalled_total",
+                "Responses that stopped in the midst of an object and kept others waiting.",
+                metrics.stalled,
+            ),
             ("picokube_events_dropped_total", "Events dropped.", self.recorder.dropped()),
         ] {
             page.single(name, "counter", help, u64::from(value))?;

@@ -39,7 +39,7 @@ use crate::time::{Instant, Timestamp, WallClock};
 use crate::watch::{self, Resource, Watch};
 
 use client::ClientRequest;
-use decoders::WatchDecoders;
+use decoders::{ResponseBody, SharedDecoder};
 use informers::Informers;
 use workspace::Lanes;
 
@@ -52,7 +52,7 @@ pub struct Manager<'a> {
     recorder: &'a mut Recorder,
     /// The event at hand.
     event: ClientRequest,
-    decoders: &'a mut WatchDecoders,
+    decoder: &'a mut SharedDecoder,
     watches: [Watch; Kind::COUNT],
     settings: Settings,
     wall: WallClock,
@@ -83,7 +83,7 @@ impl<'a> Manager<'a> {
         seed: u64,
     ) -> Self {
         let Parts { cache, controllers, ranking } = parts;
-        let WorkspaceParts { lanes, workers, recorder, watches: decoders } = workspace;
+        let WorkspaceParts { lanes, workers, recorder, decoder } = workspace;
         cache.texts.seed(seed);
         let has_room = |controller: ControllerName| cache.capacity(controller.info().key) > 0;
         let controllers_with_room = settings.controllers.filter(has_room);
@@ -111,7 +111,7 @@ impl<'a> Manager<'a> {
             lanes,
             recorder,
             event: ClientRequest::NONE,
-            decoders,
+            decoder,
             watches: kinds!(watches),
             settings,
             wall: WallClock::new(),
@@ -148,6 +148,11 @@ impl<'a> Manager<'a> {
     }
 
     /// Takes in what came back for a request of a watch. `random` is a fresh uniform number.
+    ///
+    /// Returns how many bytes of an [`Input::Body`](watch::Input::Body) were taken: not all if the decoder
+    /// is in the midst of something else, or is wanted for it. The rest is to be handed over again: at
+    /// once if some were taken, else when anything else was, and at
+    /// [`decoder_free_at`](Self::decoder_free_at) at the latest.
     pub fn handle_watch(
         &mut self,
         kind: Kind,
@@ -155,21 +160,31 @@ impl<'a> Manager<'a> {
         random: u32,
         id: watch::RequestId,
         input: watch::Input<'_>,
-    ) {
+    ) -> usize {
+        let body = ResponseBody::Watch(kind, id);
+        if let watch::Input::Body(bytes) = input {
+            if self.watch_request(kind, id).is_none() {
+                return bytes.len();
+            }
+            if !self.takes_decoder(body, now) {
+                return 0;
+            }
+        }
         let is_back = self.note_reach(kind, &input);
         let wall = self.wall.at(now);
-        let Self { cache, controllers, decoders, watches, metrics, recorder, settings, .. } = self;
-        let Some(watch) = watches.get_mut(kind as usize) else { return };
+        let Self { cache, controllers, decoder, watches, metrics, recorder, settings, .. } = self;
+        let Some(watch) = watches.get_mut(kind as usize) else { return 0 };
         let informers = &mut Informers { controllers, recorder, metrics, now, wall };
-        let mut input = Some(input);
-        decoders.with(kind, cache, informers, settings.namespaces, &mut |source| {
+        let (mut input, mut taken) = (Some(input), 0);
+        decoder.with_watch(kind, id, cache, informers, settings.namespaces, &mut |source| {
             if let Some(input) = input.take() {
-                watch.handle(now, random, id, input, source);
+                taken = watch.handle(now, random, id, input, source);
             }
         });
         if is_back {
             self.resync(kind);
         }
+        taken
     }
 
     /// Whether the server did not answer a watch properly before, and now does. Keys may have

@@ -5,7 +5,7 @@ use crate::event::{Event, Recorder};
 use crate::registry::{AllWorkerParts, Workers};
 use crate::time::Instant;
 
-use super::decoders::{AnswerReader, WatchDecoders};
+use super::decoders::SharedDecoder;
 
 /// Memory that work in progress takes, whatever the size of the cluster.
 ///
@@ -13,14 +13,12 @@ use super::decoders::{AnswerReader, WatchDecoders};
 /// processed at a time; `EVENTS` events wait, and so many are remembered.
 pub struct Workspace<const LANES: usize, const WORKERS: usize, const EVENTS: usize> {
     lanes: [[Lane; REQUESTS]; LANES],
-    answers: [AnswerReader; LANES],
     workers: Workers<WORKERS>,
     recorder: Recorder<[Event; EVENTS]>,
-    watches: WatchDecoders,
+    decoder: SharedDecoder,
 }
 
-/// Requests per lane: one is under way, the others wait until the server wants to see them again,
-/// which needs no decoder.
+/// Requests per lane: one is under way, the others wait until the server wants to see them again.
 const REQUESTS: usize = 3;
 
 /// Views of the parts of a [`Workspace`], whatever its capacities.
@@ -28,13 +26,14 @@ pub struct WorkspaceParts<'a> {
     pub(super) lanes: Lanes<'a>,
     pub(super) workers: AllWorkerParts<'a>,
     pub(super) recorder: &'a mut Recorder,
-    pub(super) watches: &'a mut WatchDecoders,
+    pub(super) decoder: &'a mut SharedDecoder,
 }
 
-/// Requests, and what reads their answers.
+/// Requests.
 pub(super) struct Lanes<'a> {
     pub(super) lanes: &'a mut [Lane],
-    pub(super) answers: &'a mut [AnswerReader],
+    /// How many may be under way at a time.
+    most: usize,
 }
 
 impl<const LANES: usize, const WORKERS: usize, const EVENTS: usize>
@@ -46,20 +45,19 @@ impl<const LANES: usize, const WORKERS: usize, const EVENTS: usize>
         const { assert!(LANES * REQUESTS < 255) };
         Self {
             lanes: [[Lane::FREE; REQUESTS]; LANES],
-            answers: [const { AnswerReader::NEW }; LANES],
             workers: Workers::NEW,
             recorder: Recorder::new(),
-            watches: WatchDecoders::NEW,
+            decoder: SharedDecoder::NEW,
         }
     }
 
     /// The parts, in the form that the manager works on.
     pub fn parts(&mut self) -> WorkspaceParts<'_> {
         WorkspaceParts {
-            lanes: Lanes { lanes: self.lanes.as_flattened_mut(), answers: &mut self.answers },
+            lanes: Lanes { lanes: self.lanes.as_flattened_mut(), most: LANES },
             workers: self.workers.parts(),
             recorder: &mut self.recorder,
-            watches: &mut self.watches,
+            decoder: &mut self.decoder,
         }
     }
 }
@@ -80,16 +78,15 @@ impl Lanes<'_> {
         self.free().is_some() && !others.any(|other| other.collides(write))
     }
 
-    /// Where another request can begin: its lane and its reader.
-    pub(super) fn free(&self) -> Option<(usize, usize)> {
-        let lane = self.lanes.iter().position(|lane| lane.write.is_none())?;
-        Some((lane, self.free_reader()?))
+    /// The lane in which another request can begin.
+    pub(super) fn free(&self) -> Option<usize> {
+        let free = self.lanes.iter().position(|lane| lane.write.is_none());
+        free.filter(|_| self.may_send())
     }
 
-    /// A reader that no request under way has.
-    pub(super) fn free_reader(&self) -> Option<usize> {
-        let is_free = |at: &usize| !self.lanes.iter().any(|lane| lane.has_reader(*at));
-        (0..self.answers.len()).find(is_free)
+    /// Whether another request may be under way.
+    pub(super) fn may_send(&self) -> bool {
+        self.lanes.iter().filter(|lane| lane.is_under_way()).count() < self.most
     }
 }
 
@@ -108,8 +105,6 @@ pub(super) struct Lane {
     pub(super) is_unreadable: bool,
     /// The request is to be sent again, not before this.
     pub(super) resend_at: Option<Instant>,
-    /// What reads the answer, while the request is under way.
-    pub(super) reader: u8,
 }
 
 impl Lane {
@@ -122,10 +117,9 @@ impl Lane {
         retries: 0,
         is_unreadable: false,
         resend_at: None,
-        reader: 0,
     };
 
-    fn has_reader(&self, at: usize) -> bool {
-        self.write.is_some() && self.resend_at.is_none() && usize::from(self.reader) == at
+    fn is_under_way(&self) -> bool {
+        self.write.is_some() && self.resend_at.is_none()
     }
 }

@@ -83,7 +83,7 @@ impl Condense for ReplicationController {
 #[cfg(test)]
 mod tests {
     use crate::text::{Cell, Fingerprint, Label, LabelSet, Labels};
-    use crate::wire::{Answer, AnswerDecoder};
+    use crate::wire::{Answer, Decoder};
 
     use super::*;
 
@@ -94,9 +94,9 @@ mod tests {
             "generation":3},"spec":{"replicas":2,"minReadySeconds":5,"selector":{"app":"web"},
             "template":{"metadata":{"labels":{"app":"web","tier":"front"}},"spec":{}}},
             "status":{"replicas":2,"observedGeneration":3}}"#;
-        let mut decoder = std::boxed::Box::new(AnswerDecoder::<ReplicationController>::new());
-        decoder.feed(text.as_bytes()).unwrap();
-        let Ok(Answer::Object(ReplicationController(read))) = decoder.finish() else { panic!() };
+        let mut decoder = std::boxed::Box::new(Decoder::<ReplicationController>::new());
+        decoder.feed_answer(text.as_bytes(), None).unwrap();
+        let Ok(Answer::Object(ReplicationController(read))) = decoder.answer() else { panic!() };
         assert_eq!((read.replicas, read.min_ready_seconds), (2, 5));
         assert_eq!((read.status.replicas, read.status.observed_generation), (2, 3));
         let mut texts = Interner::<[Cell; 64]>::new();

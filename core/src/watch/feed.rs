@@ -4,20 +4,35 @@ use crate::json::Digest;
 use crate::kind::Kind;
 use crate::store::{Applied, Cache, Cached, Change, Owner, Refusal};
 use crate::wire::{
-    self, FeedDecoder, Field, ListEvent, Memory, Meta, ObjectFault, ResourceVersion, Status,
-    WatchEvent,
+    self, Decoder, Field, ListEvent, Memory, Meta, ObjectFault, PausedList, ResourceVersion,
+    Status, WatchEvent,
 };
 
 use super::{ListEnd, Malformed, More, Seen, Shape, Source};
 
-/// What one kind's list or watch is decoded with, from one body to the next. Made for static
-/// memory.
-pub struct Decoder<K: Cached> {
-    decoder: FeedDecoder<K>,
+/// Where a list or watch is: what has to be remembered of it while its decoder reads something else.
+#[derive(Debug)]
+pub struct Place {
     shape: Shape,
-    /// The page came to its end, and its metadata is in order.
-    page_ended: bool,
-    token_too_long: bool,
+    /// The decoder has read a part of something, and must not read anything else before the rest.
+    is_amid: bool,
+    /// A list is between two items, and remembered in `list`.
+    is_paused: bool,
+    list: PausedList,
+    page: Page,
+}
+
+/// How much of a page has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Page {
+    /// Not all of it.
+    Open,
+    /// All of it, and its metadata is in order.
+    Ended,
+    /// All of it, but the token that asks for the next one is too long.
+    TokenTooLong,
+    /// All of it, and it is no list.
+    Faulty,
 }
 
 /// Who is told of changes. The cache is up to date when a handler is called.
@@ -37,74 +52,95 @@ pub trait Handler {
 
 /// A [`Source`] made of a decoder, the cache and a handler, for as long as one input takes.
 pub struct Feed<'a, 'c, K: Cached> {
-    /// Decodes the body.
-    pub decoder: &'a mut Decoder<K>,
+    /// Decodes the body; `None` while it reads something else.
+    pub decoder: Option<&'a mut Decoder<K>>,
+    /// Where the body is.
+    pub place: &'a mut Place,
     /// Takes the objects.
     pub cache: &'a mut Cache<'c>,
     /// Is told of changes.
     pub handler: &'a mut dyn Handler,
     /// The only namespaces whose objects count; none are all.
     pub namespaces: &'a [&'a str],
+    /// Others want the decoder, too: it is let go after each object.
+    pub shares: bool,
 }
 
-impl<K: Cached> Decoder<K> {
-    /// A decoder before its first body.
-    pub const fn new() -> Self {
-        Self {
-            decoder: FeedDecoder::new(),
-            shape: Shape::FirstPage,
-            page_ended: false,
-            token_too_long: false,
-        }
-    }
-}
+impl Place {
+    /// Before the first body.
+    pub const NEW: Self = Self {
+        shape: Shape::FirstPage,
+        is_amid: false,
+        is_paused: false,
+        list: PausedList::EMPTY,
+        page: Page::Open,
+    };
 
-impl<K: Cached> Default for Decoder<K> {
-    fn default() -> Self {
-        Self::new()
+    /// Whether the decoder must not read anything else now.
+    pub fn is_amid(&self) -> bool {
+        self.is_amid
     }
 }
 
 impl<K: Cached> Source for Feed<'_, '_, K> {
     fn begin(&mut self, shape: Shape) {
-        self.decoder.shape = shape;
-        self.decoder.page_ended = false;
-        self.decoder.token_too_long = false;
-        self.decoder.decoder.reset();
+        self.place.shape = shape;
+        self.place.is_amid = false;
+        self.place.is_paused = false;
+        self.place.page = Page::Open;
         if shape == Shape::FirstPage {
             self.cache.begin_relist(K::CACHED);
         }
     }
 
-    fn push(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<(), Malformed> {
+    fn push(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<usize, Malformed> {
+        if self.place.page != Page::Open {
+            let is_blank = bytes.iter().all(u8::is_ascii_whitespace);
+            return if is_blank { Ok(bytes.len()) } else { Err(Malformed) };
+        }
+        let Some(decoder) = self.decoder.as_deref_mut() else { return Ok(0) };
+        match self.place {
+            Place { is_amid: true, .. } => {}
+            Place { is_paused: true, list, .. } => decoder.resume_list(list),
+            _ => decoder.restart(),
+        }
+        self.place.is_paused = false;
         let mut rest = bytes;
         while !rest.is_empty() {
-            let read = match self.decoder.shape {
+            let read = match self.place.shape {
                 Shape::Watch => self.watch(rest, seen)?,
                 Shape::FirstPage | Shape::NextPage | Shape::Status => self.list(rest, seen)?,
             };
             rest = rest.get(read..).unwrap_or_default();
+            self.place.is_amid = self.is_amid();
+            if self.shares && !self.place.is_amid {
+                break;
+            }
         }
-        Ok(())
+        if !self.place.is_amid && self.place.shape != Shape::Watch && self.place.page == Page::Open
+        {
+            let Some(decoder) = self.decoder.as_deref_mut() else { return Err(Malformed) };
+            self.place.is_paused = decoder.pause_list(&mut self.place.list);
+        }
+        Ok(bytes.len() - rest.len())
     }
 
     fn end_page(&mut self) -> Result<ListEnd<'_>, Malformed> {
-        let Decoder { decoder, page_ended, token_too_long, .. } = &mut *self.decoder;
-        if *token_too_long {
-            return Ok(ListEnd { version: None, more: More::Unreadable });
-        }
-        match decoder.list_end() {
-            Some(ListEvent::End(meta)) if *page_ended => {
+        match self.place.page {
+            Page::TokenTooLong => Ok(ListEnd { version: None, more: More::Unreadable }),
+            Page::Ended => {
+                let meta = &self.place.list.meta;
                 let token = meta.continue_token.as_str();
                 let more = if token.is_empty() { More::None } else { More::Token(token) };
                 Ok(ListEnd { version: Some(meta.resource_version), more })
             }
-            _ => Err(Malformed),
+            Page::Open | Page::Faulty => Err(Malformed),
         }
     }
 
     fn status(&self) -> Option<&Status> {
-        Some(self.decoder.decoder.status())
+        let decoder = self.decoder.as_deref().filter(|_| self.place.is_amid)?;
+        Some(decoder.status())
     }
 
     fn replace(&mut self, version: ResourceVersion) {
@@ -123,11 +159,26 @@ impl<K: Cached> Source for Feed<'_, '_, K> {
 }
 
 impl<K: Cached> Feed<'_, '_, K> {
+    /// Whether something of this body is read in part.
+    fn is_amid(&self) -> bool {
+        let Some(decoder) = self.decoder.as_deref() else { return false };
+        match self.place.shape {
+            Shape::Watch => !decoder.is_between_events(),
+            Shape::FirstPage | Shape::NextPage => {
+                self.place.page == Page::Open && !decoder.is_between_items()
+            }
+            // It is asked for when the body is over.
+            Shape::Status => true,
+        }
+    }
+
     fn list(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<usize, Malformed> {
-        let Decoder { decoder, page_ended, token_too_long, .. } = &mut *self.decoder;
+        let Some(decoder) = self.decoder.as_deref_mut() else { return Err(Malformed) };
         let (read, event) = decoder.feed_list(bytes).map_err(|_| Malformed)?;
+        let Place { page, list, shape, .. } = &mut *self.place;
+        let is_list = *shape != Shape::Status;
         match event {
-            None | Some(ListEvent::Status(_)) => {}
+            None => {}
             Some(ListEvent::Item(object)) => {
                 if !is_elsewhere(self.namespaces, object.meta()) {
                     apply(self.cache, self.handler, object);
@@ -136,10 +187,15 @@ impl<K: Cached> Feed<'_, '_, K> {
             }
             Some(ListEvent::Faulty(fault)) if is_elsewhere(self.namespaces, fault.meta) => {}
             Some(ListEvent::Faulty(fault)) => refuse::<K>(self.cache, self.handler, &fault),
-            Some(ListEvent::End(_)) => *page_ended = true,
-            Some(ListEvent::FaultyEnd(fault)) => {
-                *token_too_long = fault.field == Field::ListContinue;
+            Some(ListEvent::End(meta)) if is_list => {
+                list.meta.clone_from(meta);
+                *page = Page::Ended;
             }
+            Some(ListEvent::FaultyEnd(fault)) if is_list && fault.field == Field::ListContinue => {
+                *page = Page::TokenTooLong;
+            }
+            Some(ListEvent::Status(_) | ListEvent::FaultyEnd(_)) if is_list => *page = Page::Faulty,
+            Some(ListEvent::Status(_) | ListEvent::End(_) | ListEvent::FaultyEnd(_)) => {}
         }
         Ok(read)
     }
@@ -147,7 +203,8 @@ impl<K: Cached> Feed<'_, '_, K> {
     fn watch(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<usize, Malformed> {
         let namespaces = self.namespaces;
         let memory = Watched { cache: self.cache, namespaces };
-        let fed = self.decoder.decoder.feed_watch(bytes, &memory);
+        let Some(decoder) = self.decoder.as_deref_mut() else { return Err(Malformed) };
+        let fed = decoder.feed_watch(bytes, Some(&memory));
         let (read, event) = fed.map_err(|_| Malformed)?;
         match event {
             None => {}

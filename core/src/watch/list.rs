@@ -5,7 +5,7 @@ use crate::time::Instant;
 use crate::wire::{Reason, ResourceVersion, Status};
 
 use super::request::length_in_url;
-use super::{More, Next, Phase, Seen, Source, Watch};
+use super::{Malformed, More, Next, Phase, Seen, Source, Watch};
 
 /// Where a list stands.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,7 @@ impl Watch {
         random: u32,
         bytes: &[u8],
         source: &mut dyn Source,
-    ) {
+    ) -> usize {
         self.stay_open(now);
         let touched = &mut self.touched;
         let decoded = source.push(bytes, &mut |seen| {
@@ -91,10 +91,11 @@ impl Watch {
                 *touched = version.max(*touched);
             }
         });
-        if decoded.is_err() {
+        decoded.unwrap_or_else(|Malformed| {
             self.abandon();
             self.fail(now, random);
-        }
+            bytes.len()
+        })
     }
 
     pub(super) fn list_ended(&mut self, now: Instant, random: u32, source: &mut dyn Source) {

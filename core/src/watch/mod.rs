@@ -13,7 +13,7 @@ mod request;
 mod source;
 mod stream;
 
-pub use feed::{Decoder, Feed, Handler};
+pub use feed::{Feed, Handler, Place};
 pub use request::{Request, Resource, length_in_url};
 pub use source::{ListEnd, Malformed, More, Seen, Shape, Source};
 
@@ -246,7 +246,8 @@ impl Watch {
         self.resync_at.map_or(phase, |resync| resync.min(phase))
     }
 
-    /// Takes in what came back for a request. Late answers to earlier requests are ignored.
+    /// Takes in what came back for a request. Late answers to earlier requests are ignored. Returns how
+    /// many bytes of an [`Input::Body`] were taken; the rest is to come again (see [`Source::push`]).
     ///
     /// `random` is a fresh uniform number.
     pub fn handle(
@@ -256,23 +257,26 @@ impl Watch {
         id: RequestId,
         input: Input<'_>,
         source: &mut dyn Source,
-    ) {
-        let Phase::Open { next, body, .. } = self.phase else { return };
+    ) -> usize {
+        let len = if let Input::Body(bytes) = input { bytes.len() } else { 0 };
+        let Phase::Open { next, body, .. } = self.phase else { return len };
         if id.0 != self.request {
-            return;
+            return len;
         }
         match (input, body) {
             (Input::Head { status, retry_after }, Body::Awaited) => {
                 self.head(now, next, status, retry_after, source);
             }
             (Input::Body(bytes), Body::Wanted) if next == Next::Watch => {
-                self.stream_bytes(now, random, bytes, source);
+                return self.stream_bytes(now, random, bytes, source);
             }
-            (Input::Body(bytes), Body::Wanted) => self.list_bytes(now, random, bytes, source),
+            (Input::Body(bytes), Body::Wanted) => {
+                return self.list_bytes(now, random, bytes, source);
+            }
             (Input::Body(bytes), Body::Error { .. }) => {
                 self.stay_open(now);
                 // A proxy may answer with something else than a Status: the code has to do.
-                let _ = source.push(bytes, &mut |_| {});
+                return source.push(bytes, &mut |_| {}).unwrap_or(len);
             }
             (Input::End, Body::Wanted) if next == Next::Watch => self.stream_ended(now, random),
             (Input::End, Body::Wanted) => self.list_ended(now, random, source),
@@ -282,6 +286,17 @@ impl Watch {
             }
             (Input::Cut, Body::Wanted) if next == Next::Watch => self.stream_ended(now, random),
             (Input::Refused, _) if next == Next::Watch => self.retry_watch(now, random),
+            _ => self.fail(now, random),
+        }
+        len
+    }
+
+    /// The response is given up because nothing more of it comes.
+    pub fn give_up(&mut self, now: Instant, random: u32) {
+        let Phase::Open { next, body, .. } = self.phase else { return };
+        self.abandon();
+        match (next, body) {
+            (Next::Watch, Body::Wanted) => self.stream_ended(now, random),
             _ => self.fail(now, random),
         }
     }
@@ -367,13 +382,9 @@ impl Watch {
     }
 
     fn check_time(&mut self, now: Instant, random: u32) {
-        let Phase::Open { next, body, deadline } = self.phase else { return };
+        let Phase::Open { next, deadline, .. } = self.phase else { return };
         if deadline <= now {
-            self.abandon();
-            match (next, body) {
-                (Next::Watch, Body::Wanted) => self.stream_ended(now, random),
-                _ => self.fail(now, random),
-            }
+            self.give_up(now, random);
         } else if self.relist_wanted && next == Next::Watch && self.relist_at() <= now {
             self.abandon();
             self.phase = Phase::Due { next: Next::List, at: now };

@@ -63,8 +63,9 @@ pub trait Source {
     /// A body begins. At [`Shape::FirstPage`], marks of an earlier list are to be cleared.
     fn begin(&mut self, shape: Shape);
 
-    /// Bytes of the body. Objects and events are applied as they come, then reported.
-    fn push(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<(), Malformed>;
+    /// Bytes of the body. Objects and events are applied as they come, then reported. Returns how many
+    /// were taken: not all of them if the decoder is wanted elsewhere; the rest is to come again.
+    fn push(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<usize, Malformed>;
 
     /// The body of a page is complete.
     fn end_page(&mut self) -> Result<ListEnd<'_>, Malformed>;

@@ -60,7 +60,7 @@ impl Watch {
         random: u32,
         bytes: &[u8],
         source: &mut dyn Source,
-    ) {
+    ) -> usize {
         self.stay_open(now);
         let mut ending = None;
         let decoded = source.push(bytes, &mut |seen| {
@@ -81,8 +81,12 @@ impl Watch {
                 self.abandon();
                 self.stream_ended(now, random);
             }
-            (None, Ok(())) => self.stay_open(now),
+            (None, Ok(taken)) => {
+                self.stay_open(now);
+                return taken;
+            }
         }
+        bytes.len()
     }
 
     /// The stream is over, by the server's time-out or a broken connection: a new watch takes

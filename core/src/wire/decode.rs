@@ -1,12 +1,29 @@
-//! The decoders: bytes in, one object after the other out.
+//! The decoder: bytes in, one object after the other out.
 
-use super::envelope::{Change, ListMeta, ListPart, Memory, NoList, ObjectFault, Reader};
+use super::envelope::{Change, ListMeta, Memory, ObjectFault, Reader};
 use super::project::FieldFault;
 use super::{Meta, Object, ResourceVersion, Status};
 use crate::json;
 
-/// Reads an answer that holds one object, or the Status that came instead.
-pub struct AnswerDecoder<K: Object>(Reader<K, NoList>);
+/// Reads objects of one kind out of answers, lists or watches, in the memory of one object.
+///
+/// What comes first says what follows: after [`reset`](Self::reset), all bytes go to
+/// [`feed_answer`](Self::feed_answer), or all to [`feed_list`](Self::feed_list), or all to
+/// [`feed_watch`](Self::feed_watch).
+pub struct Decoder<K: Object>(Reader<K>);
+
+/// What is remembered of a list between two of its items, so that the decoder can read something else.
+#[derive(Clone, Debug)]
+pub struct PausedList {
+    /// Its metadata, as far as that was read.
+    pub meta: ListMeta,
+    fault: Option<FieldFault>,
+}
+
+impl PausedList {
+    /// Nothing of a list.
+    pub const EMPTY: Self = Self { meta: ListMeta::EMPTY, fault: None };
+}
 
 /// What an answer holds.
 #[derive(Debug)]
@@ -20,60 +37,6 @@ pub enum Answer<'a, K> {
     /// An object that cannot be used.
     Faulty(ObjectFault<'a>),
 }
-
-impl<K: Object> AnswerDecoder<K> {
-    /// A decoder before the first byte.
-    pub const fn new() -> Self {
-        Self(Reader::new())
-    }
-
-    /// Takes the next bytes of the body.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), json::Error> {
-        self.feed_all(bytes, None)
-    }
-
-    /// The same, but does not read what is known already.
-    pub fn feed_news(&mut self, bytes: &[u8], memory: &dyn Memory<K>) -> Result<(), json::Error> {
-        self.feed_all(bytes, Some(memory))
-    }
-
-    fn feed_all(
-        &mut self,
-        bytes: &[u8],
-        memory: Option<&dyn Memory<K>>,
-    ) -> Result<(), json::Error> {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let read = self.0.feed(Reader::<K>::ANSWER, rest, memory)?;
-            rest = rest.get(read..).unwrap_or_default();
-        }
-        Ok(())
-    }
-
-    /// The body is over: what it holds.
-    pub fn finish(&mut self) -> Result<Answer<'_, K>, json::Error> {
-        let handler: &mut dyn json::Handler = &mut |_: json::Event<'_>| json::Step::Next;
-        self.0.tokenizer.finish(handler)?;
-        if self.0.envelope.status.is_present {
-            return Ok(Answer::Status(&self.0.envelope.status));
-        }
-        if self.0.envelope.metadata_only {
-            return Ok(Answer::Metadata(self.0.metadata()));
-        }
-        Ok(match self.0.object() {
-            Ok(object) => Answer::Object(object),
-            Err(fault) => Answer::Faulty(fault),
-        })
-    }
-
-    /// Gets ready for another answer.
-    pub fn reset(&mut self) {
-        self.0.reset();
-    }
-}
-
-/// Reads a page of a list.
-pub struct ListDecoder<K: Object>(Reader<K>);
 
 /// What comes in a list.
 #[derive(Debug)]
@@ -89,32 +52,6 @@ pub enum ListEvent<'a, K> {
     /// A Status came instead.
     Status(&'a Status),
 }
-
-impl<K: Object> ListDecoder<K> {
-    /// A decoder before the first byte.
-    pub const fn new() -> Self {
-        Self(Reader::new())
-    }
-
-    /// Reads on to the next event or the end of `bytes`; returns how many bytes it took. The rest
-    /// has to be fed again.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<(usize, Option<ListEvent<'_, K>>), json::Error> {
-        self.0.feed_list(bytes)
-    }
-
-    /// Whether the page came to its end.
-    pub fn is_done(&self) -> bool {
-        self.0.tokenizer.is_done()
-    }
-
-    /// Gets ready for another page.
-    pub fn reset(&mut self) {
-        self.0.reset();
-    }
-}
-
-/// Reads a watch.
-pub struct WatchDecoder<K: Object>(Reader<K>);
 
 /// What comes in a watch.
 #[derive(Debug)]
@@ -142,48 +79,55 @@ pub enum WatchEvent<'a, K> {
     Unknown,
 }
 
-impl<K: Object> WatchDecoder<K> {
+impl<K: Object> Decoder<K> {
     /// A decoder before the first byte.
     pub const fn new() -> Self {
         Self(Reader::new())
     }
 
-    /// Reads on to the next event or the end of `bytes`; returns how many bytes it took. The rest
-    /// has to be fed again. After an error the watch cannot be read on.
-    pub fn feed(
+    /// Gets ready for another body.
+    pub fn reset(&mut self) {
+        self.0.reset();
+    }
+
+    /// The next bytes begin a document, whatever came before. What was read last stays until then.
+    pub fn restart(&mut self) {
+        self.0.tokenizer.restart();
+    }
+
+    /// Takes the next bytes of an answer that holds one object, or the Status that came instead. What
+    /// is known already is not read.
+    pub fn feed_answer(
         &mut self,
         bytes: &[u8],
-    ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
-        self.0.feed_watch(bytes, None)
+        memory: Option<&dyn Memory<K>>,
+    ) -> Result<(), json::Error> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let read = self.0.feed(Reader::<K>::ANSWER, rest, memory)?;
+            rest = rest.get(read..).unwrap_or_default();
+        }
+        Ok(())
     }
 
-    /// Whether the last event is complete and no other has begun: a watch that ends elsewhere was
-    /// cut off.
-    pub fn is_between_events(&self) -> bool {
-        self.0.tokenizer.is_done() || self.0.tokenizer.is_at_start()
+    /// The answer is over: what it holds.
+    pub fn answer(&mut self) -> Result<Answer<'_, K>, json::Error> {
+        let handler: &mut dyn json::Handler = &mut |_: json::Event<'_>| json::Step::Next;
+        self.0.tokenizer.finish(handler)?;
+        if self.0.envelope.status.is_present {
+            return Ok(Answer::Status(&self.0.envelope.status));
+        }
+        if self.0.envelope.metadata_only {
+            return Ok(Answer::Metadata(self.0.metadata()));
+        }
+        Ok(match self.0.object() {
+            Ok(object) => Answer::Object(object),
+            Err(fault) => Answer::Faulty(fault),
+        })
     }
 
-    /// Gets ready for another watch.
-    pub fn reset(&mut self) {
-        self.0.reset();
-    }
-}
-
-/// Lists and watches of one kind, one after the other, in the memory of one object.
-pub struct FeedDecoder<K: Object>(Reader<K>);
-
-impl<K: Object> FeedDecoder<K> {
-    /// A decoder before the first byte.
-    pub const fn new() -> Self {
-        Self(Reader::new())
-    }
-
-    /// Gets ready for another page of a list, or for another watch.
-    pub fn reset(&mut self) {
-        self.0.reset();
-    }
-
-    /// As [`ListDecoder::feed`].
+    /// Reads on in a page of a list, to the next event or the end of `bytes`; returns how many bytes it
+    /// took. The rest has to be fed again.
     pub fn feed_list(
         &mut self,
         bytes: &[u8],
@@ -191,13 +135,15 @@ impl<K: Object> FeedDecoder<K> {
         self.0.feed_list(bytes)
     }
 
-    /// As [`WatchDecoder::feed`], but does not read what is known already.
+    /// Reads on in a watch, to the next event or the end of `bytes`; returns how many bytes it took. The
+    /// rest has to be fed again. After an error the watch cannot be read on. What is known already is
+    /// not read.
     pub fn feed_watch(
         &mut self,
         bytes: &[u8],
-        memory: &dyn Memory<K>,
+        memory: Option<&dyn Memory<K>>,
     ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
-        self.0.feed_watch(bytes, Some(memory))
+        self.0.feed_watch(bytes, memory)
     }
 
     /// How the page ended that was read last; `None` if it did not end yet.
@@ -205,13 +151,47 @@ impl<K: Object> FeedDecoder<K> {
         self.0.tokenizer.is_done().then(|| self.0.list_end())
     }
 
-    /// The Status that came instead of a list, as far as it was read.
+    /// The Status that came instead of something else, as far as it was read.
     pub fn status(&self) -> &Status {
         &self.0.envelope.status
     }
+
+    /// Whether the document is complete: an answer, or a page of a list.
+    pub fn is_done(&self) -> bool {
+        self.0.tokenizer.is_done()
+    }
+
+    /// Whether the last event of a watch is complete and no other has begun: a watch that ends
+    /// elsewhere was cut off.
+    pub fn is_between_events(&self) -> bool {
+        self.0.tokenizer.is_done() || self.0.tokenizer.is_at_start()
+    }
+
+    /// Whether an item of a list is complete and no other has begun.
+    pub fn is_between_items(&self) -> bool {
+        self.0.is_between_items()
+    }
+
+    /// Lets go of a list, if it is between two items: what [`resume_list`](Self::resume_list) needs goes
+    /// to `paused`.
+    pub fn pause_list(&mut self, paused: &mut PausedList) -> bool {
+        let can_pause = self.0.is_between_items();
+        if can_pause {
+            paused.fault = self.0.list_fault();
+            paused.meta.clone_from(&self.0.envelope.list);
+        }
+        can_pause
+    }
+
+    /// Reads a list on that was let go.
+    pub fn resume_list(&mut self, paused: &PausedList) {
+        self.0.resume_between_items();
+        self.0.envelope.list.clone_from(&paused.meta);
+        self.0.envelope.list_fault = paused.fault;
+    }
 }
 
-impl<K: Object> Default for FeedDecoder<K> {
+impl<K: Object> Default for Decoder<K> {
     fn default() -> Self {
         Self::new()
     }
@@ -237,10 +217,16 @@ impl<K: Object> Reader<K> {
         Ok((read, Some(self.list_end())))
     }
 
-    fn list_end(&mut self) -> ListEvent<'_, K> {
+    /// What is wrong with the list itself: between items, no other fault is left.
+    fn list_fault(&mut self) -> Option<FieldFault> {
         let fault = self.take_fault();
+        self.envelope.list_fault.or(fault)
+    }
+
+    fn list_end(&mut self) -> ListEvent<'_, K> {
+        let fault = self.list_fault();
         let envelope = &self.envelope;
-        let fault = envelope.list_fault.or(fault).or_else(|| envelope.list.check().err());
+        let fault = fault.or_else(|| envelope.list.check().err());
         match fault {
             _ if envelope.status.is_present => ListEvent::Status(&envelope.status),
             Some(fault) => ListEvent::FaultyEnd(fault),
@@ -294,29 +280,11 @@ impl<K: Object> Reader<K> {
     }
 }
 
-impl<K: Object, L: ListPart> Reader<K, L> {
+impl<K: Object> Reader<K> {
     /// The metadata of an object of which nothing else is wanted. What was wrong with the object, if
     /// anything, is old news.
     fn metadata(&mut self) -> &Meta {
         self.take_fault();
         self.envelope.object.meta()
-    }
-}
-
-impl<K: Object> Default for AnswerDecoder<K> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<K: Object> Default for ListDecoder<K> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<K: Object> Default for WatchDecoder<K> {
-    fn default() -> Self {
-        Self::new()
     }
 }

@@ -12,21 +12,20 @@ use heapless::String;
 
 /// Reads objects of one kind out of one sort of envelope, one object at a time.
 ///
-/// Made for static memory: it holds one object at Kubernetes' full limits, and is a constant. `L` is
-/// what it keeps of a list.
-pub(super) struct Reader<K: Object, L = ListMeta> {
+/// Made for static memory: it holds one object at Kubernetes' full limits, and is a constant.
+pub(super) struct Reader<K: Object> {
     pub(super) tokenizer: Tokenizer,
     projector: Projector,
-    pub(super) envelope: Envelope<K, L>,
+    pub(super) envelope: Envelope<K>,
 }
 
 /// The object and what is around it.
-pub(super) struct Envelope<K: Object, L = ListMeta> {
+pub(super) struct Envelope<K: Object> {
     pub(super) object: K,
     state: K::State,
     pub(super) status: Status,
     pub(super) change: Option<Change>,
-    pub(super) list: L,
+    pub(super) list: ListMeta,
     pub(super) list_fault: Option<FieldFault>,
     /// An item of a list is complete and waits to be taken.
     pub(super) has_item: bool,
@@ -80,34 +79,9 @@ pub struct ListMeta {
     pub remaining: Option<u64>,
 }
 
-/// What a reader keeps of the metadata of a list.
-pub(super) trait ListPart {
-    const EMPTY: Self;
-
-    fn clear(&mut self);
-    fn keep(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault>;
-    fn continue_token(&mut self, event: Event<'_>) -> Result<(), Fault>;
-}
-
-/// Where no list can come.
-pub(super) struct NoList;
-
-impl ListPart for NoList {
-    const EMPTY: Self = Self;
-
-    fn clear(&mut self) {}
-
-    fn keep(&mut self, _: Field, _: Value<'_>) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn continue_token(&mut self, _: Event<'_>) -> Result<(), Fault> {
-        Ok(())
-    }
-}
-
-impl ListPart for ListMeta {
-    const EMPTY: Self = Self {
+impl ListMeta {
+    /// What is known before a list has come.
+    pub const EMPTY: Self = Self {
         resource_version: ResourceVersion::ANY,
         continue_token: String::new(),
         remaining: None,
@@ -139,9 +113,7 @@ impl ListPart for ListMeta {
             _ => Err(Fault::WrongType),
         }
     }
-}
 
-impl ListMeta {
     /// Without a version, no watch can follow.
     pub(super) fn check(&self) -> Result<(), FieldFault> {
         if self.resource_version == ResourceVersion::ANY {
@@ -169,7 +141,7 @@ impl fmt::Display for ObjectFault<'_> {
     }
 }
 
-impl<K: Object, L: ListPart> Reader<K, L> {
+impl<K: Object> Reader<K> {
     pub(super) const fn new() -> Self {
         Self {
             tokenizer: Tokenizer::new(),
@@ -179,7 +151,7 @@ impl<K: Object, L: ListPart> Reader<K, L> {
                 state: K::START,
                 status: Status::EMPTY,
                 change: None,
-                list: L::EMPTY,
+                list: ListMeta::EMPTY,
                 list_fault: None,
                 has_item: false,
                 has_metadata: false,
@@ -227,6 +199,20 @@ impl<K: Object, L: ListPart> Reader<K, L> {
         self.tokenizer = Tokenizer::new();
         self.projector = Projector::new();
         self.envelope.clear();
+    }
+
+    /// Whether a list is between two items, and nothing else is known of it than its metadata.
+    pub(super) fn is_between_items(&self) -> bool {
+        self.tokenizer.is_after_element_of_member()
+            && self.projector.is_in_array(Field::Item)
+            && !self.envelope.status.is_present
+    }
+
+    /// Goes on between two items of a list.
+    pub(super) fn resume_between_items(&mut self) {
+        self.envelope.clear();
+        self.tokenizer = Tokenizer::after_element_of_member();
+        self.projector.start_in_array(Self::LIST, Field::Item, K::TABLE);
     }
 
     /// The object that is complete.
@@ -280,7 +266,7 @@ static LIST_METADATA: Table = Table::new(&[
     ("remainingItemCount", Rule::Keep(Field::ListRemaining)),
 ]);
 
-impl<K: Object, L: ListPart> Envelope<K, L> {
+impl<K: Object> Envelope<K> {
     fn clear(&mut self) {
         self.object.clear(&mut self.state);
         self.status.clear();
@@ -301,7 +287,7 @@ impl<K: Object, L: ListPart> Envelope<K, L> {
     }
 }
 
-impl<K: Object, L: ListPart> Record for Envelope<K, L> {
+impl<K: Object> Record for Envelope<K> {
     fn keep(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault> {
         match field {
             Field::EventType => {

@@ -1,9 +1,8 @@
 //! Objects on the wire, and the typed records they become while they pass through.
 //!
 //! A [`Table`] per kind says what is read of it; a projector walks the tokens along the table and
-//! fills a record. [`WatchDecoder`], [`ListDecoder`] and [`AnswerDecoder`] put this together:
-//! bytes in, one record after the other out. A record holds one object at a time, at Kubernetes'
-//! full limits; the store keeps a compact form.
+//! fills a record. A [`Decoder`] puts this together: bytes in, one record after the other out. A record
+//! holds one object at a time, at Kubernetes' full limits; the store keeps a compact form.
 
 mod annotations;
 mod condition;
@@ -28,9 +27,7 @@ pub use crate::kind::OwnerKind;
 pub(crate) use annotations::Annotation;
 pub use annotations::{IntAnnotation, RevisionHistory, SharedAnnotations};
 pub use condition::{Condition, ConditionStatus};
-pub use decode::{
-    Answer, AnswerDecoder, FeedDecoder, ListDecoder, ListEvent, WatchDecoder, WatchEvent,
-};
+pub use decode::{Answer, Decoder, ListEvent, PausedList, WatchEvent};
 pub use deployment::{
     Deployment, DeploymentCondition, DeploymentState, DeploymentStatus, IntOrPercent, Strategy,
 };

@@ -140,6 +140,23 @@ impl Projector {
         self.fault = None;
     }
 
+    /// Gets ready for what follows an element of an array, which is a member of the document's root.
+    pub(crate) fn start_in_array(
+        &mut self,
+        root: &'static Table,
+        field: Field,
+        element: &'static Table,
+    ) {
+        self.start(root);
+        self.open(Level { field: Field::Root, table: root, is_array: false });
+        self.open(Level { field, table: element, is_array: true });
+    }
+
+    /// Whether it is between elements of an array of this field.
+    pub(crate) fn is_in_array(&self, of: Field) -> bool {
+        self.levels.last().is_some_and(|level| level.is_array && level.field == of)
+    }
+
     /// What follows in the object that is open does not matter.
     pub(crate) fn skip_rest_of_object(&mut self) {
         if let Some(level) = self.levels.last_mut() {

@@ -24,7 +24,7 @@ impl Source for Words {
         self.log.push(format!("{shape:?}"));
     }
 
-    fn push(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<(), Malformed> {
+    fn push(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<usize, Malformed> {
         for byte in bytes {
             if *byte != b'\n' {
                 self.line.push(char::from(*byte));
@@ -50,7 +50,7 @@ impl Source for Words {
                 _ => return Err(Malformed),
             }
         }
-        Ok(())
+        Ok(bytes.len())
     }
 
     fn end_page(&mut self) -> Result<ListEnd<'_>, Malformed> {

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use picokube_core::json::{Digest, Digester, Tokenizer};
-use picokube_core::store::{Cache, Change, Event, Kind, Owner, Refusal, Table};
+use picokube_core::store::{Cache, Cached, Change, Event, Kind, Owner, Refusal, Table};
 use picokube_core::text::Fingerprint;
 use picokube_core::time::{Duration, Instant};
 use picokube_core::watch::{
-    Command, Decoder, Feed, Handler, Input, RequestId, Resource, Source, Watch,
+    Command, Feed, Handler, Input, Place, RequestId, Resource, Source, Watch,
 };
 use picokube_core::wire::{
-    Deployment, Meta, ObjectFault, OwnerKind, POD_TEMPLATE, Pod, ReplicaSet, Uid,
+    Decoder, Deployment, Meta, ObjectFault, OwnerKind, POD_TEMPLATE, Pod, ReplicaSet, Uid,
 };
 
 use crate::cluster::{Cluster, Id, KINDS, Object, free};
@@ -92,9 +92,9 @@ struct Simulation {
 
 struct Machines {
     watches: [Watch; 3],
-    pods: Decoder<Pod>,
-    replica_sets: Decoder<ReplicaSet>,
-    deployments: Decoder<Deployment>,
+    pods: (Decoder<Pod>, Place),
+    replica_sets: (Decoder<ReplicaSet>, Place),
+    deployments: (Decoder<Deployment>, Place),
 }
 
 impl Machines {
@@ -110,23 +110,29 @@ impl Machines {
         let (mut pods, mut replica_sets, mut deployments);
         let source: &mut dyn Source = match which {
             0 => {
-                pods = Feed { decoder: &mut self.pods, cache, handler, namespaces: &[] };
+                pods = feed(&mut self.pods, cache, handler);
                 &mut pods
             }
             1 => {
-                replica_sets =
-                    Feed { decoder: &mut self.replica_sets, cache, handler, namespaces: &[] };
+                replica_sets = feed(&mut self.replica_sets, cache, handler);
                 &mut replica_sets
             }
             _ => {
-                deployments =
-                    Feed { decoder: &mut self.deployments, cache, handler, namespaces: &[] };
+                deployments = feed(&mut self.deployments, cache, handler);
                 &mut deployments
             }
         };
         let random = simulation.rng.next() as u32;
         self.watches[which].handle(simulation.now, random, id, input, source);
     }
+}
+
+fn feed<'a, 'c, K: Cached>(
+    (decoder, place): &'a mut (Decoder<K>, Place),
+    cache: &'a mut Cache<'c>,
+    handler: &'a mut Quiet,
+) -> Feed<'a, 'c, K> {
+    Feed { decoder: Some(decoder), place, cache, handler, namespaces: &[], shares: false }
 }
 
 impl Simulation {
@@ -405,9 +411,9 @@ fn the_cache_follows_the_server() {
         let mut machines = Box::new(Machines {
             watches: [Resource::PODS, Resource::REPLICA_SETS, Resource::DEPLOYMENTS]
                 .map(|resource| Watch::new(resource, None)),
-            pods: Decoder::new(),
-            replica_sets: Decoder::new(),
-            deployments: Decoder::new(),
+            pods: (Decoder::new(), Place::NEW),
+            replica_sets: (Decoder::new(), Place::NEW),
+            deployments: (Decoder::new(), Place::NEW),
         });
         for step in 0..2_500 {
             simulation.faults = step < 2_000;

@@ -38,8 +38,10 @@ pub(crate) struct Cluster<'a> {
     pub(crate) manager: Manager<'a>,
     pub(crate) now: Instant,
     watches: [Option<(RequestId, u64)>; 3],
+    /// What is on the way to the watches.
+    wires: [Wire; 3],
     /// Requests under way, with the answers that the server has given.
-    open: Vec<(Request, Result<Answer, Failure>)>,
+    open: Vec<Open>,
     rng: u64,
     /// Requests sent, by verb; reads of sources included.
     pub(crate) requests: BTreeMap<String, usize>,
@@ -50,6 +52,23 @@ pub(crate) struct Cluster<'a> {
     pub(crate) retry_after: u32,
     /// Requests whose target has this in it are answered with 429 and `Retry-After: 60`.
     pub(crate) refused: Option<&'static str>,
+}
+
+/// What is on the way to a watch.
+#[derive(Default)]
+struct Wire {
+    id: Option<RequestId>,
+    bytes: Vec<u8>,
+    /// Nothing follows.
+    is_last: bool,
+}
+
+/// A request under way.
+struct Open {
+    request: Request,
+    answer: Result<Answer, Failure>,
+    /// What of the answer's body is still to come, once its head has.
+    rest: Option<Vec<u8>>,
 }
 
 impl<'a> Cluster<'a> {
@@ -79,6 +98,7 @@ impl<'a> Cluster<'a> {
             manager: Manager::new(parts, space.parts(), settings, seed),
             now: Instant::from_micros(1),
             watches: [None; 3],
+            wires: Default::default(),
             open: vec![],
             rng: seed,
             requests: BTreeMap::new(),
@@ -126,7 +146,29 @@ impl<'a> Cluster<'a> {
         let random = self.random();
         // Either order of an answer and the watch's news of the same write is possible.
         let first = random.is_multiple_of(2);
-        (first && self.answer()) || self.watch() || self.send() || self.answer()
+        (first && self.answer()) || self.watch() || self.bytes() || self.send() || self.answer()
+    }
+
+    /// Goes on until such a request has been sent, and takes it out of the server's hands.
+    pub(crate) fn until_sent(&mut self, is_it: impl Fn(&Request) -> bool) -> Request {
+        for _ in 0..10_000 {
+            if let Some(at) = self.open.iter().position(|open| is_it(&open.request)) {
+                let request = self.open.remove(at).request;
+                // Nothing else is on its way.
+                while self.bytes() || self.answer() {}
+                return request;
+            }
+            if !self.step() {
+                self.advance(Duration::from_millis(1));
+            }
+        }
+        panic!("no such request");
+    }
+
+    /// The open request of a watch.
+    pub(crate) fn watch_id(&self, kind: Kind) -> Option<RequestId> {
+        let at = KINDS.iter().position(|it| *it == kind)?;
+        self.watches[at].map(|(id, _)| id)
     }
 
     fn send(&mut self) -> bool {
@@ -157,7 +199,7 @@ impl<'a> Cluster<'a> {
             Some(Accident::SourceGone) => Err(Failure::Source(404)),
             None => self.serve(&request),
         };
-        self.open.push((request, answer));
+        self.open.push(Open { request, answer, rest: None });
         true
     }
 
@@ -207,28 +249,57 @@ impl<'a> Cluster<'a> {
         Ok(serde_json::from_slice(&out).unwrap())
     }
 
-    /// One of the open requests is answered.
+    /// One of the open requests is answered, or a piece of an answer comes.
     fn answer(&mut self) -> bool {
-        if self.open.is_empty() {
-            return false;
+        let from = self.random() as usize;
+        let open = self.open.len();
+        (0..open).any(|at| self.answer_at((from + at) % open))
+    }
+
+    fn answer_at(&mut self, at: usize) -> bool {
+        let size = self.random() as usize;
+        let refuses = self.refuses(&self.open[at].request);
+        let Open { request, answer, rest } = &mut self.open[at];
+        let ticket = request.ticket;
+        if let (Ok((code, object)), None) = (&*answer, &*rest) {
+            let seconds = if refuses { 60 } else { self.retry_after };
+            let retry_after = (*code == 429).then_some(seconds);
+            self.manager.response_head(ticket, self.now, *code, retry_after);
+            *rest = Some(object.to_string().into_bytes());
         }
-        let at = self.random() as usize % self.open.len();
-        let (request, answer) = self.open.remove(at);
-        let end = match answer {
-            Ok((code, object)) => {
-                let seconds = if self.refuses(&request) { 60 } else { self.retry_after };
-                let retry_after = (code == 429).then_some(seconds);
-                self.manager.response_head(request.ticket, self.now, code, retry_after);
-                let bytes = object.to_string().into_bytes();
-                for piece in bytes.chunks(1 + self.random() as usize % 400) {
-                    self.manager.response_body(request.ticket, piece);
-                }
-                Ok(())
-            }
-            Err(failure) => Err(failure),
-        };
-        self.manager.response_end(request.ticket, self.now, end);
+        let rest = rest.get_or_insert_default();
+        if !rest.is_empty() {
+            let piece = &rest[..rest.len().min(1 + size % 4_000)];
+            let taken = self.manager.response_body(ticket, self.now, piece);
+            rest.drain(..taken);
+            return taken > 0;
+        }
+        let Open { answer, .. } = self.open.remove(at);
+        self.manager.response_end(ticket, self.now, answer.map(drop));
         true
+    }
+
+    /// A piece of what is on its way to a watch comes.
+    fn bytes(&mut self) -> bool {
+        let from = self.random() as usize;
+        (0..KINDS.len()).any(|at| self.bytes_of((from + at) % KINDS.len()))
+    }
+
+    fn bytes_of(&mut self, which: usize) -> bool {
+        let size = self.random() as usize;
+        let Some(id) = self.wires[which].id else { return false };
+        let bytes = std::mem::take(&mut self.wires[which].bytes);
+        if bytes.is_empty() {
+            let is_last = std::mem::take(&mut self.wires[which].is_last);
+            if is_last {
+                self.feed(which, id, Input::End);
+            }
+            return is_last;
+        }
+        let piece = &bytes[..bytes.len().min(1 + size % 4_000)];
+        let taken = self.feed(which, id, Input::Body(piece));
+        self.wires[which].bytes = bytes[taken..].to_vec();
+        taken > 0
     }
 
     fn watch(&mut self) -> bool {
@@ -258,10 +329,18 @@ impl<'a> Cluster<'a> {
     fn watch_kind(&mut self, which: usize) -> bool {
         let random = self.random();
         let (kind, plural) = (KINDS[which], PLURALS[which]);
+        // More may happen while something is on its way.
+        if random.is_multiple_of(4) && self.bytes_of(which) {
+            return true;
+        }
         match self.manager.poll_watch(kind, self.now, random) {
-            Some(Command::Close(_)) => self.watches[which] = None,
+            Some(Command::Close(_)) => {
+                self.watches[which] = None;
+                self.wires[which] = Wire::default();
+            }
             Some(Command::Send(request)) => {
                 let (id, path) = (request.id(), request.to_string());
+                self.wires[which] = Wire { id: Some(id), ..Wire::default() };
                 self.feed(which, id, Input::Head { status: 200, retry_after: None });
                 let version = self.server.version;
                 if path.contains("watch=true") {
@@ -272,8 +351,9 @@ impl<'a> Cluster<'a> {
                     let items: Vec<_> = self.server.of(plural).cloned().collect();
                     let list = json!({"kind": "List", "items": items,
                         "metadata": {"resourceVersion": version.to_string()}});
-                    self.feed(which, id, Input::Body(list.to_string().as_bytes()));
-                    self.feed(which, id, Input::End);
+                    let wire = &mut self.wires[which];
+                    wire.bytes = list.to_string().into_bytes();
+                    wire.is_last = true;
                 }
             }
             None => return self.tell(which),
@@ -292,15 +372,16 @@ impl<'a> Cluster<'a> {
         let Some((at, _, change, object)) = news else { return false };
         let (at, event) = (*at, json!({"type": change, "object": object}).to_string());
         self.watches[which] = Some((id, at));
-        self.feed(which, id, Input::Body(event.as_bytes()));
-        self.feed(which, id, Input::Body(b"\n"));
+        let wire = &mut self.wires[which].bytes;
+        wire.extend_from_slice(event.as_bytes());
+        wire.push(b'\n');
         true
     }
 
-    fn feed(&mut self, which: usize, id: RequestId, input: Input<'_>) {
+    fn feed(&mut self, which: usize, id: RequestId, input: Input<'_>) -> usize {
         let random = self.random();
         self.manager.set_date(self.now, Timestamp::from_secs(self.server.now));
-        self.manager.handle_watch(KINDS[which], self.now, random, id, input);
+        self.manager.handle_watch(KINDS[which], self.now, random, id, input)
     }
 }
 

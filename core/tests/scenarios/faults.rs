@@ -110,7 +110,9 @@ fn without_room_for_all_pods_nothing_is_created_or_deleted_until_there_is() {
     let mut space = Box::new(Space::new());
     let settings = Settings { rate: None, ..Settings::DEFAULT };
     let mut cluster = Cluster::of(memory.parts(), &mut space, 3, settings);
+    // One after the other: otherwise both may be blind.
     cluster.create("deployments", deployment("web", 6));
+    cluster.rollout();
     cluster.create("deployments", deployment("api", 6));
     cluster.rollout();
     let told = cluster.events("ControllerMemoryFull");

@@ -43,6 +43,8 @@ pub(super) struct Device<'m> {
     pub(super) frozen_until: Moment,
     /// What has come while it was frozen.
     pub(super) held: Vec<Happening>,
+    /// What has come while the decoder was in the midst of something else, in order.
+    pub(super) waiting: Vec<Happening>,
     /// It dies as soon as nobody looks.
     pub(super) dying: bool,
     clock: DeviceClock,
@@ -120,6 +122,7 @@ impl<'m> Device<'m> {
             wakes_at: None,
             frozen_until: Moment::default(),
             held: Vec::new(),
+            waiting: Vec::new(),
             dying: false,
             clock: DeviceClock::new(start.at, start.clock_rate),
             random,
@@ -148,6 +151,12 @@ impl<'m> Device<'m> {
     pub(super) fn lane_of(&self, exchange: u64) -> Option<usize> {
         let is_it = |lane: &Lane| lane.work.as_ref().is_some_and(|work| work.exchange == exchange);
         self.lanes.iter().position(is_it)
+    }
+
+    /// Whether what waits for the decoder can be tried again.
+    pub(super) fn can_go_on(&self, now: Moment) -> bool {
+        let is_free = |at: Option<Instant>| at.is_none_or(|at| at <= self.local(now));
+        !self.waiting.is_empty() && is_free(self.manager.decoder_free_at())
     }
 
     /// The connection of a lane broke: it waits before it tries again.

@@ -51,6 +51,8 @@ pub(super) struct Answer {
     boot: u64,
     exchange: u64,
     is_source: bool,
+    /// The head has been told, and some of the body.
+    is_begun: bool,
     result: Result<Reply, Failure>,
 }
 
@@ -77,6 +79,11 @@ impl<'m> World<'m> {
             let held = std::mem::take(&mut device.held);
             self.devices[number] = Some(device);
             return held.into_iter().for_each(|happening| self.happen(happening));
+        }
+        if device.can_go_on(self.now) {
+            let waiting = std::mem::take(&mut device.waiting);
+            self.devices[number] = Some(device);
+            return waiting.into_iter().for_each(|happening| self.happen(happening));
         }
         self.poll_streams(&mut device);
         while !device.dying {
@@ -109,8 +116,10 @@ impl<'m> World<'m> {
         let due = device.manager.poll_at().map(|at| device.when(at));
         let lanes = device.lanes.iter().filter(|lane| lane.work.is_none());
         let rested = lanes.map(|lane| lane.not_before);
-        let next =
-            watches.into_iter().flatten().chain(due).chain(rested).filter(|at| *at > now).min();
+        let free = device.manager.decoder_free_at().filter(|_| !device.waiting.is_empty());
+        let free = free.map(|at| device.when(at));
+        let wakes = watches.into_iter().flatten().chain(due).chain(rested).chain(free);
+        let next = wakes.filter(|at| *at > now).min();
         let Some(at) = next else { return };
         if device.wakes_at.is_none_or(|planned| at < planned) {
             device.wakes_at = Some(at);
@@ -247,7 +256,8 @@ impl<'m> World<'m> {
                 return self.fail_opening(device, boot, at, opening, failure);
             }
         };
-        let answer = Answer { device, boot, exchange, is_source, result: Err(failure) };
+        let answer =
+            Answer { device, boot, exchange, is_source, is_begun: false, result: Err(failure) };
         self.agenda.plan(at, Happening::Answer(Box::new(answer)));
     }
 
@@ -352,7 +362,8 @@ impl<'m> World<'m> {
             Purpose::Source { exchange } => (exchange, true),
             Purpose::Stream(_) => return,
         };
-        let answer = Answer { device, boot, exchange, is_source, result: Ok(reply) };
+        let result = Ok(reply);
+        let answer = Answer { device, boot, exchange, is_source, is_begun: false, result };
         self.agenda.plan(passage.ends, Happening::Answer(Box::new(answer)));
     }
 
@@ -370,41 +381,45 @@ impl<'m> World<'m> {
             Some(lane) if answer.is_source => {
                 self.deliver_source(&mut device, lane, answer.result);
             }
-            Some(lane) => self.deliver_answer(&mut device, lane, answer.result),
+            Some(lane) => self.deliver_answer(&mut device, lane, answer),
             None => {}
         }
         self.put_back(device);
         self.pump(number);
     }
 
-    fn deliver_answer(
-        &mut self,
-        device: &mut Device<'m>,
-        lane: usize,
-        result: Result<Reply, Failure>,
-    ) {
+    fn deliver_answer(&mut self, device: &mut Device<'m>, lane: usize, answer: Answer) {
         let Some(request) = device.lanes[lane].work.as_ref().map(|work| &work.request) else {
             return;
         };
         let ticket = request.ticket;
-        if let Ok(reply) = &result
-            && (200..300).contains(&reply.status)
-            && !reply.cut
-        {
-            self.checks.done(device.number, request, &reply.body);
-        }
-        if result.as_ref().is_ok_and(|reply| reply.retry_after.is_some()) {
-            self.checks.postponed(device.number, ticket);
-        }
-        let end = result.and_then(|reply| {
-            let local = device.local(self.now);
+        let reply = match &answer.result {
+            Ok(reply) => reply,
+            Err(failure) => return self.end(device, lane, Err(*failure)),
+        };
+        let local = device.local(self.now);
+        if !answer.is_begun {
+            if (200..300).contains(&reply.status) && !reply.cut {
+                self.checks.done(device.number, request, &reply.body);
+            }
+            if reply.retry_after.is_some() {
+                self.checks.postponed(device.number, ticket);
+            }
             device.manager.set_date(local, reply.date);
             device.manager.response_head(ticket, local, reply.status, reply.retry_after);
-            for piece in pieces(&reply.body, &mut self.random) {
-                device.manager.response_body(ticket, piece);
+        }
+        let mut taken = 0;
+        for piece in pieces(&reply.body, &mut self.random) {
+            let taken_now = device.manager.response_body(ticket, local, piece);
+            taken += taken_now;
+            if taken_now < piece.len() {
+                let body = reply.body.slice(taken..);
+                let result = Ok(Reply { body, ..*reply });
+                let rest = Answer { is_begun: true, result, ..answer };
+                return device.waiting.push(Happening::Answer(Box::new(rest)));
             }
-            if reply.cut { Err(Failure::Ambiguous) } else { Ok(()) }
-        });
+        }
+        let end = if reply.cut { Err(Failure::Ambiguous) } else { Ok(()) };
         self.end(device, lane, end);
     }
 

@@ -348,6 +348,11 @@ impl<'m> World<'m> {
         else {
             return;
         };
+        let is_before =
+            |waiting: &Happening| matches!(waiting, Happening::Stream(it) if it.number == serial);
+        if device.waiting.iter().any(is_before) {
+            return device.waiting.push(Happening::Stream(Box::new(piece)));
+        }
         let local = device.local(self.now);
         let mut is_over = false;
         match piece.content {
@@ -356,8 +361,16 @@ impl<'m> World<'m> {
                 feed(device, kind, id, self.now, Input::Head { status, retry_after });
             }
             Content::Bytes(bytes) => {
-                for piece in pieces(&bytes, &mut self.random) {
-                    feed(device, kind, id, self.now, Input::Body(piece));
+                let mut taken = 0;
+                for part in pieces(&bytes, &mut self.random) {
+                    let taken_now = feed(device, kind, id, self.now, Input::Body(part));
+                    taken += taken_now;
+                    if taken_now < part.len() {
+                        let content = Content::Bytes(bytes.slice(taken..));
+                        let rest = Piece { content, ..piece };
+                        device.waiting.push(Happening::Stream(Box::new(rest)));
+                        break;
+                    }
                 }
             }
             end @ (Content::End | Content::Cut | Content::Refused) => {
@@ -397,9 +410,16 @@ impl Stream {
     }
 }
 
-fn feed(device: &mut Device<'_>, kind: Kind, id: RequestId, now: Moment, input: Input<'_>) {
+/// How much of a body was taken.
+fn feed(
+    device: &mut Device<'_>,
+    kind: Kind,
+    id: RequestId,
+    now: Moment,
+    input: Input<'_>,
+) -> usize {
     let (local, random) = (device.local(now), device.draw());
-    device.manager.handle_watch(kind, local, random, id, input);
+    device.manager.handle_watch(kind, local, random, id, input)
 }
 
 fn whole(body: Body) -> Bytes {

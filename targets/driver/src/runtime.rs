@@ -14,6 +14,7 @@ mod watch;
 use core::cell::{Cell, RefCell};
 
 use embassy_futures::select::{Either, select};
+use embassy_futures::yield_now;
 use embassy_time::{Instant, Timer};
 use picokube_core::manager::Manager;
 use picokube_core::time::{Instant as CoreInstant, Timestamp};
@@ -132,6 +133,33 @@ impl<'m> Runtime<'m> {
         // A time that has passed is somebody else's business, who will ring when done.
         let at = at.filter(|at| *at > Instant::now()).unwrap_or(Instant::MAX);
         select(self.notify.wait(before), Timer::at(at))
+    }
+
+    /// Hands bytes of a body to the manager, which may be in the midst of another one: then this waits,
+    /// and with it the server. `take` returns how many it took.
+    async fn hand_over(
+        &self,
+        mut bytes: &[u8],
+        take: impl Fn(&mut Manager<'m>, CoreInstant, u32, &[u8]) -> usize,
+    ) {
+        loop {
+            let before = self.notify.notified();
+            let taken = self.with(|manager, now, random| take(manager, now, random, bytes));
+            bytes = bytes.get(taken..).unwrap_or_default();
+            if taken > 0 {
+                self.notify.notify();
+            }
+            match bytes {
+                [] => return,
+                // The others come first, now that they can.
+                _ if taken > 0 => yield_now().await,
+                _ => {
+                    let at = self.manager.borrow().decoder_free_at().unwrap_or_else(now);
+                    let free = Timer::at(Instant::from_micros(at.as_micros()));
+                    select(self.notify.wait(before), free).await;
+                }
+            }
+        }
     }
 
     /// Every answer of the server tells the time.

@@ -183,6 +183,20 @@ impl Tokenizer {
         self.state == State::Value && self.depth == 0
     }
 
+    /// A tokenizer that has read an element of an array, which is a member of the document's object, and
+    /// nothing after it.
+    pub(crate) fn after_element_of_member() -> Self {
+        let mut tokenizer = Self { depth: 2, state: State::CommaOrEnd, ..Self::new() };
+        tokenizer.set_kind(0, true);
+        tokenizer
+    }
+
+    /// Whether that is where it is.
+    pub(crate) fn is_after_element_of_member(&self) -> bool {
+        let is_there = self.state == State::CommaOrEnd && self.depth == 2 && !self.skipping;
+        is_there && !self.in_object && self.is_object(0)
+    }
+
     /// Bytes read so far, all documents of the stream together.
     pub fn offset(&self) -> u64 {
         self.offset

@@ -144,7 +144,10 @@ impl Receiver for Answer<'_, '_> {
 
     async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
         self.runtime.step();
-        self.runtime.manager.borrow_mut().response_body(self.ticket, bytes);
+        let ticket = self.ticket;
+        self.runtime
+            .hand_over(bytes, |manager, now, _, bytes| manager.response_body(ticket, now, bytes))
+            .await;
         ControlFlow::Continue(())
     }
 }

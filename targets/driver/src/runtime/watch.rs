@@ -120,6 +120,7 @@ impl Runtime<'_> {
         write!(target, "{request}")
     }
 
+    /// Anything but a body, which may have to wait.
     fn feed(&self, kind: Kind, id: RequestId, input: Input<'_>) {
         self.with(|manager, now, random| manager.handle_watch(kind, now, random, id, input));
     }
@@ -152,8 +153,12 @@ impl Receiver for Feed<'_, '_> {
     }
 
     async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
-        self.runtime.feed(self.kind, self.id, Input::Body(bytes));
-        self.runtime.notify.notify();
+        let Self { kind, id, .. } = *self;
+        self.runtime
+            .hand_over(bytes, |manager, now, random, bytes| {
+                manager.handle_watch(kind, now, random, id, Input::Body(bytes))
+            })
+            .await;
         ControlFlow::Continue(())
     }
 }
