@@ -1,8 +1,7 @@
 //! Setting conditions of a Deployment.
 
 use crate::store;
-use crate::store::Seconds;
-use crate::text::Fingerprint;
+use crate::store::{ConditionReason, Seconds};
 use crate::time::Timestamp;
 use crate::wire::ConditionStatus;
 
@@ -12,7 +11,7 @@ pub struct NewCondition {
     /// Whether it holds.
     pub status: ConditionStatus,
     /// A word for machines.
-    pub reason: &'static str,
+    pub reason: ConditionReason,
     /// When it was last confirmed: now.
     pub last_update: Timestamp,
     /// When its status last changed.
@@ -24,10 +23,10 @@ pub struct NewCondition {
 pub fn set_condition(
     old: &store::Condition,
     status: ConditionStatus,
-    reason: &'static str,
+    reason: ConditionReason,
     now: Timestamp,
 ) -> Option<NewCondition> {
-    if old.status() == Some(status) && old.reason() == Fingerprint::of(reason) {
+    if old.status() == Some(status) && old.reason == Some(reason) {
         return None;
     }
     Some(NewCondition::replacing(old, status, reason, now))
@@ -38,7 +37,7 @@ impl NewCondition {
     pub fn replacing(
         old: &store::Condition,
         status: ConditionStatus,
-        reason: &'static str,
+        reason: ConditionReason,
         now: Timestamp,
     ) -> Self {
         let kept = old.last_transition.get().filter(|_| old.status() == Some(status));
@@ -49,7 +48,7 @@ impl NewCondition {
     pub fn stored(&self) -> store::Condition {
         store::Condition::of(
             self.status,
-            Fingerprint::of(self.reason),
+            Some(self.reason),
             Seconds::new(Some(self.last_update)),
             Seconds::new(Some(self.last_transition)),
         )
@@ -63,25 +62,28 @@ mod tests {
     const THEN: Timestamp = Timestamp::from_secs(1_000);
     const NOW: Timestamp = Timestamp::from_secs(2_000);
 
-    fn stored(status: ConditionStatus, reason: &'static str) -> store::Condition {
+    const WHY: ConditionReason = ConditionReason::ReplicaSetUpdated;
+    const OTHER: ConditionReason = ConditionReason::NewReplicaSetAvailable;
+
+    fn stored(status: ConditionStatus, reason: ConditionReason) -> store::Condition {
         NewCondition { status, reason, last_update: THEN, last_transition: THEN }.stored()
     }
 
     #[test]
     fn same_status_and_reason_is_left_alone() {
-        let old = stored(ConditionStatus::True, "Why");
-        assert_eq!(set_condition(&old, ConditionStatus::True, "Why", NOW), None);
+        let old = stored(ConditionStatus::True, WHY);
+        assert_eq!(set_condition(&old, ConditionStatus::True, WHY, NOW), None);
     }
 
     #[test]
     fn transition_time_moves_with_the_status_only() {
-        let old = stored(ConditionStatus::True, "Why");
-        let set = set_condition(&old, ConditionStatus::True, "Other", NOW).unwrap();
+        let old = stored(ConditionStatus::True, WHY);
+        let set = set_condition(&old, ConditionStatus::True, OTHER, NOW).unwrap();
         assert_eq!((set.last_update, set.last_transition), (NOW, THEN));
-        let set = set_condition(&old, ConditionStatus::False, "Why", NOW).unwrap();
+        let set = set_condition(&old, ConditionStatus::False, WHY, NOW).unwrap();
         assert_eq!((set.last_update, set.last_transition), (NOW, NOW));
         let absent = store::Condition::ABSENT;
-        let set = set_condition(&absent, ConditionStatus::Unknown, "Why", NOW).unwrap();
+        let set = set_condition(&absent, ConditionStatus::Unknown, WHY, NOW).unwrap();
         assert_eq!((set.last_update, set.last_transition), (NOW, NOW));
     }
 }

@@ -29,7 +29,7 @@ impl Basis {
         let sets = || cache.replica_sets_of(key).map(|(_, set)| set.record);
         Self {
             generation: d.map_or(0, |d| d.record.generation()),
-            available: sets().map(|set| i64::from(set.available_replicas)).sum(),
+            available: sets().map(|set| i64::from(set.available_replicas.get())).sum(),
             highest_revision: sets().filter_map(|set| set.revision().value()).max().unwrap_or(0),
         }
     }

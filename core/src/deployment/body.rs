@@ -9,6 +9,7 @@ use crate::kind::Kind;
 use crate::link::Slot;
 use crate::splice::{Make, Splice};
 use crate::store::Cache;
+use crate::store::ConditionReason;
 
 use super::names::{append_history, new_replica_set_name};
 use super::plan::{ConditionWrite, NewSet, StatusWrite, Step};
@@ -53,7 +54,7 @@ impl RequestBodies<'_, '_> {
         self.of_deployment(Make::ReplicaSet {
             name: new_replica_set_name(self.cache.texts, d),
             owner: d.name().to_object_name(self.cache.texts),
-            hash: template_hash(d.record.template(), d.record.collision_count),
+            hash: template_hash(d.record.template(), d.record.collision_count()),
             replicas,
             min_ready_seconds: d.record.min_ready_seconds,
             revision,
@@ -156,7 +157,7 @@ impl RequestBodies<'_, '_> {
                 counts.unavailable
             )?;
             let d = self.cache.deployments.get(self.key);
-            let had = d.is_some_and(|d| d.record.terminating_replicas.is_some());
+            let had = d.is_some_and(|d| d.record.terminating_replicas().is_some());
             write_terminating(out, counts.terminating, had)?;
         }
         if let Some(count) = status.collision_count {
@@ -199,52 +200,55 @@ impl RequestBodies<'_, '_> {
             "{{\"type\":\"{kind}\",\"status\":\"{}\",\"reason\":\"{}\",\"lastUpdateTime\":\
              \"{update}\",\"lastTransitionTime\":\"{transition}\",\"message\":\"",
             set.status.name(),
-            set.reason
+            set.reason.text()
         )?;
         self.message(&mut Escape(out), set.reason)?;
         out.write_str("\"}")
     }
 
     /// The sentence that goes with the reason of a condition.
-    fn message(&self, out: &mut dyn fmt::Write, reason: &str) -> fmt::Result {
-        use crate::deployment as d;
+    fn message(&self, out: &mut dyn fmt::Write, reason: ConditionReason) -> fmt::Result {
         let StatusWrite { new_set, failing, .. } = self.worker.plan.status;
         match reason {
-            d::MINIMUM_REPLICAS_AVAILABLE => out.write_str("Deployment has minimum availability."),
-            d::MINIMUM_REPLICAS_UNAVAILABLE => {
+            ConditionReason::MinimumReplicasAvailable => {
+                out.write_str("Deployment has minimum availability.")
+            }
+            ConditionReason::MinimumReplicasUnavailable => {
                 out.write_str("Deployment does not have minimum availability.")
             }
-            d::DEPLOYMENT_PAUSED => out.write_str("Deployment is paused"),
-            d::DEPLOYMENT_RESUMED => out.write_str("Deployment is resumed"),
-            d::NEW_REPLICA_SET_AVAILABLE => {
+            ConditionReason::DeploymentPaused => out.write_str("Deployment is paused"),
+            ConditionReason::DeploymentResumed => out.write_str("Deployment is resumed"),
+            ConditionReason::NewReplicaSetAvailable => {
                 self.about(out, new_set)?;
                 out.write_str(" has successfully progressed.")
             }
-            d::REPLICA_SET_UPDATED => {
+            ConditionReason::ReplicaSetUpdated => {
                 self.about(out, new_set)?;
                 out.write_str(" is progressing.")
             }
-            d::PROGRESS_DEADLINE_EXCEEDED => {
+            ConditionReason::ProgressDeadlineExceeded => {
                 self.about(out, new_set)?;
                 out.write_str(" has timed out progressing.")
             }
-            d::FOUND_NEW_REPLICA_SET => {
+            ConditionReason::FoundNewReplicaSet => {
                 out.write_str("Found new replica set ")?;
                 self.quote_set(out, new_set)
             }
-            d::NEW_REPLICA_SET_CREATED => {
+            ConditionReason::NewReplicaSetCreated => {
                 out.write_str("Created new replica set ")?;
                 self.quote_set(out, new_set)
             }
-            d::REPLICA_SET_CREATE_ERROR => {
+            ConditionReason::ReplicaSetCreateError => {
                 out.write_str("Failed to create new replica set ")?;
                 self.quote_set(out, new_set)?;
                 write!(out, ": {}", self.worker.error)
             }
-            _ => match failing.and_then(|slot| self.cache.replica_sets.get(slot)) {
-                Some(set) => write_text(out, self.cache.texts, set.record.failure_message),
-                None => Ok(()),
-            },
+            ConditionReason::FailedCreate | ConditionReason::FailedDelete => {
+                match failing.and_then(|slot| self.cache.replica_sets.get(slot)) {
+                    Some(set) => write_text(out, self.cache.texts, set.record.failure_message),
+                    None => Ok(()),
+                }
+            }
         }
     }
 

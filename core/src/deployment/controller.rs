@@ -12,12 +12,12 @@ use crate::link::Slot;
 use crate::planted::{Bug, planted};
 use crate::request::Failure;
 use crate::splice::Splice;
+use crate::store::ConditionReason;
 use crate::store::{Cache, Change, Event, Owner};
 use crate::text::{Name, push_cut};
 use crate::time::Instant;
 use crate::wire::{ConditionStatus, Strategy};
 
-use super::REPLICA_SET_CREATE_ERROR;
 use super::body::RequestBodies;
 use super::names::new_replica_set_name;
 use super::plan::{ConditionWrite, NewSet, StatusWrite, Step};
@@ -140,7 +140,7 @@ impl<'a> DeploymentController<'a> {
         let owner = cache.owner_of(Kind::ReplicaSet, rs);
         let recreates = |d| {
             let d = cache.deployments.get(d);
-            d.is_some_and(|d| d.record.strategy == Strategy::Recreate)
+            d.is_some_and(|d| d.record.strategy() == Strategy::Recreate)
         };
         if owner.of(Kind::Deployment).is_some_and(recreates) {
             self.keys.add_owner(owner);
@@ -343,7 +343,7 @@ impl Worker {
             self.plan.status.progressing = ConditionWrite::Keep;
             return;
         }
-        let collisions = d.record.collision_count.unwrap_or(0).saturating_add(1);
+        let collisions = d.record.collision_count().unwrap_or(0).saturating_add(1);
         let collision_count = Some(collisions);
         self.end_with_status(StatusWrite { collision_count, ..StatusWrite::EMPTY });
     }
@@ -364,7 +364,7 @@ impl Worker {
         let condition = set_condition(
             &progressing,
             ConditionStatus::False,
-            REPLICA_SET_CREATE_ERROR,
+            ConditionReason::ReplicaSetCreateError,
             sync.world.wall,
         );
         match condition {

@@ -25,12 +25,5 @@ mod worker;
 pub(crate) use controller::{DeploymentController, start};
 pub use controller::{INFO, Memory, Parts, WorkerParts, Workers};
 pub use decide::{Impossible, decide};
-pub use new_replica_set::{
-    FOUND_NEW_REPLICA_SET, NEW_REPLICA_SET_CREATED, REPLICA_SET_CREATE_ERROR,
-};
 pub use plan::{ConditionWrite, End, NewSet, Plan, STEPS, StatusWrite, Step, Warning};
-pub use progress::{NEW_REPLICA_SET_AVAILABLE, PROGRESS_DEADLINE_EXCEEDED, REPLICA_SET_UPDATED};
-pub use status::{
-    DEPLOYMENT_PAUSED, DEPLOYMENT_RESUMED, MINIMUM_REPLICAS_AVAILABLE, MINIMUM_REPLICAS_UNAVAILABLE,
-};
 pub use view::{Counts, Facts, SETS, Set, View};

@@ -17,7 +17,7 @@ const _: () = assert!(limits::REVISION_HISTORY <= HISTORY);
 /// The name of the ReplicaSet for a Deployment's template: the Deployment's name, cut off where
 /// the whole would be too long, and the hash of the template.
 pub(super) fn new_replica_set_name(texts: &Interner, d: Entry<'_, Deployment>) -> ObjectName {
-    let hash = template_hash(d.record.template(), d.record.collision_count);
+    let hash = template_hash(d.record.template(), d.record.collision_count());
     let mut name = d.name().to_object_name(texts);
     name.truncate((limits::NAME - 1 - hash.len()).min(name.len()));
     // Both fit: the name was cut for that.

@@ -2,19 +2,12 @@
 
 use crate::control::set_condition;
 use crate::planted::{Bug, planted};
+use crate::store::ConditionReason;
 use crate::time::Timestamp;
 use crate::wire::{ConditionStatus, IntAnnotation};
 
 use super::plan::{ConditionWrite, End, NewSet, Plan, StatusWrite, Step};
 use super::view::{Set, View};
-
-/// `Progressing`, when an existing ReplicaSet turns out to be the new one.
-pub const FOUND_NEW_REPLICA_SET: &str = "FoundNewReplicaSet";
-/// `Progressing`, when the new ReplicaSet has been created.
-pub const NEW_REPLICA_SET_CREATED: &str = "NewReplicaSetCreated";
-
-/// `Progressing`, when the new ReplicaSet could not be created.
-pub const REPLICA_SET_CREATE_ERROR: &str = "ReplicaSetCreateError";
 
 /// Brings the new ReplicaSet up to date, if there is one. Returns whether the sync goes on.
 ///
@@ -72,7 +65,7 @@ fn publish_revision(view: &mut View, plan: &mut Plan, now: Timestamp, new: &Set)
         d.revision = new.revision;
     }
     if d.progress_deadline_seconds.is_some() && d.progressing.status().is_none() {
-        let found = FOUND_NEW_REPLICA_SET;
+        let found = ConditionReason::FoundNewReplicaSet;
         if let Some(set) = set_condition(&d.progressing, ConditionStatus::True, found, now) {
             d.progressing = set.stored();
             write.progressing = ConditionWrite::Set(set);
@@ -104,7 +97,7 @@ pub(super) fn create(view: &mut View, plan: &mut Plan, now: Timestamp) -> bool {
         d.revision = IntAnnotation::Value(revision);
     }
     if d.progress_deadline_seconds.is_some() {
-        let created = NEW_REPLICA_SET_CREATED;
+        let created = ConditionReason::NewReplicaSetCreated;
         if let Some(set) = set_condition(&d.progressing, ConditionStatus::True, created, now) {
             d.progressing = set.stored();
             write.progressing = ConditionWrite::Set(set);

@@ -4,10 +4,10 @@ use heapless::Vec;
 
 use crate::control::NewCondition;
 use crate::link::Slot;
+use crate::store::ConditionReason;
 use crate::time::Duration;
 use crate::zero::ZeroOption;
 
-use super::progress::REPLICA_SET_UPDATED;
 use super::view::Counts;
 
 /// Writes of one sync. If there are more, the key comes straight back for the rest.
@@ -200,7 +200,7 @@ impl StatusWrite {
     pub fn is_interim(&self, observed_generation: i64) -> bool {
         let goes_on = match self.progressing {
             ConditionWrite::Keep => true,
-            ConditionWrite::Set(set) => set.reason == REPLICA_SET_UPDATED,
+            ConditionWrite::Set(set) => set.reason == ConditionReason::ReplicaSetUpdated,
             ConditionWrite::Remove => false,
         };
         let rest = Self {

@@ -1,21 +1,13 @@
 //! Whether a rollout progresses, is complete or has timed out.
 
 use crate::control::{NewCondition, set_condition};
-use crate::store::Condition;
-use crate::text::Fingerprint;
+use crate::store::ConditionReason;
 use crate::time::{Duration, Timestamp};
 use crate::wire::ConditionStatus;
 
 use super::plan::{ConditionWrite, End, Plan};
 use super::status::{calculate, count, replica_failure};
 use super::view::{Counts, Facts, View};
-
-/// `Progressing`, when the rollout is complete.
-pub const NEW_REPLICA_SET_AVAILABLE: &str = "NewReplicaSetAvailable";
-/// `Progressing`, while the rollout moves.
-pub const REPLICA_SET_UPDATED: &str = "ReplicaSetUpdated";
-/// `Progressing`, when nothing has moved for too long.
-pub const PROGRESS_DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -39,8 +31,8 @@ fn judge(d: &Facts, counts: &Counts, now: Timestamp) -> ConditionWrite {
         let there = current.status().is_some();
         return if there { ConditionWrite::Remove } else { ConditionWrite::Keep };
     }
-    let was_complete =
-        counts.replicas == counts.updated && is_reason(current, NEW_REPLICA_SET_AVAILABLE);
+    let was_complete = counts.replicas == counts.updated
+        && current.is_because(ConditionReason::NewReplicaSetAvailable);
     if was_complete {
         return ConditionWrite::Keep;
     }
@@ -49,13 +41,18 @@ fn judge(d: &Facts, counts: &Counts, now: Timestamp) -> ConditionWrite {
             .map_or(ConditionWrite::Keep, ConditionWrite::Set)
     };
     if d.is_complete(counts) {
-        set(ConditionStatus::True, NEW_REPLICA_SET_AVAILABLE)
+        set(ConditionStatus::True, ConditionReason::NewReplicaSetAvailable)
     } else if has_progressed(&d.status, counts) {
         // Written even if it is there already, so that the deadline starts over.
         let status = ConditionStatus::True;
-        ConditionWrite::Set(NewCondition::replacing(current, status, REPLICA_SET_UPDATED, now))
+        ConditionWrite::Set(NewCondition::replacing(
+            current,
+            status,
+            ConditionReason::ReplicaSetUpdated,
+            now,
+        ))
     } else if has_timed_out(d, now) {
-        set(ConditionStatus::False, PROGRESS_DEADLINE_EXCEEDED)
+        set(ConditionStatus::False, ConditionReason::ProgressDeadlineExceeded)
     } else {
         ConditionWrite::Keep
     }
@@ -72,17 +69,18 @@ fn has_progressed(stored: &Counts, counts: &Counts) -> bool {
 
 fn has_timed_out(d: &Facts, now: Timestamp) -> bool {
     let current = &d.progressing;
-    if current.status().is_none() || is_reason(current, NEW_REPLICA_SET_AVAILABLE) {
+    if current.status().is_none() || current.is_because(ConditionReason::NewReplicaSetAvailable) {
         return false;
     }
-    is_reason(current, PROGRESS_DEADLINE_EXCEEDED)
+    current.is_because(ConditionReason::ProgressDeadlineExceeded)
         || deadline(d).is_some_and(|deadline| deadline < now)
 }
 
 /// A rollout that stands still is looked at again when its deadline has passed.
 fn requeue_stuck(d: &Facts, counts: &Counts, now: Timestamp) -> End {
     let Some(deadline) = deadline(d) else { return End::Done };
-    if d.is_complete(counts) || is_reason(&d.progressing, PROGRESS_DEADLINE_EXCEEDED) {
+    if d.is_complete(counts) || d.progressing.is_because(ConditionReason::ProgressDeadlineExceeded)
+    {
         return End::Done;
     }
     let after = deadline.since(now);
@@ -95,9 +93,4 @@ fn deadline(d: &Facts) -> Option<Timestamp> {
     d.progressing.status()?;
     let since = d.progressing.last_update.get().unwrap_or(Timestamp::EPOCH);
     Some(since.saturating_add(Duration::from_secs(seconds)))
-}
-
-/// Whether a condition is there for this reason.
-pub(super) fn is_reason(condition: &Condition, reason: &str) -> bool {
-    condition.status().is_some() && condition.reason() == Fingerprint::of(reason)
 }

@@ -1,22 +1,12 @@
 //! A Deployment's status: numbers, `Available`, and the effect of pausing.
 
 use crate::control::{NewCondition, set_condition};
-use crate::text::Fingerprint;
+use crate::store::ConditionReason;
 use crate::time::Timestamp;
 use crate::wire::ConditionStatus;
 
 use super::plan::{ConditionWrite, NewSet, Plan, StatusWrite};
-use super::progress::{PROGRESS_DEADLINE_EXCEEDED, is_reason};
 use super::view::{Counts, View, sum};
-
-/// `Available`, when it is true.
-pub const MINIMUM_REPLICAS_AVAILABLE: &str = "MinimumReplicasAvailable";
-/// `Available`, when it is false.
-pub const MINIMUM_REPLICAS_UNAVAILABLE: &str = "MinimumReplicasUnavailable";
-/// `Progressing` of a paused Deployment.
-pub const DEPLOYMENT_PAUSED: &str = "DeploymentPaused";
-/// `Progressing` of a Deployment that is no longer paused.
-pub const DEPLOYMENT_RESUMED: &str = "DeploymentResumed";
 
 /// Writes the status if it has changed, without a verdict on progress.
 pub(super) fn sync_status_only(view: &View, plan: &mut Plan, now: Timestamp) {
@@ -31,13 +21,15 @@ pub(super) fn check_paused(view: &mut View, plan: &mut Plan, now: Timestamp) {
     let new_set = view.new_set().map_or(NewSet::None, NewSet::of);
     let d = &mut view.deployment;
     let current = &d.progressing;
-    if d.progress_deadline_seconds.is_none() || is_reason(current, PROGRESS_DEADLINE_EXCEEDED) {
+    if d.progress_deadline_seconds.is_none()
+        || current.is_because(ConditionReason::ProgressDeadlineExceeded)
+    {
         return;
     }
-    let is_told = is_reason(current, DEPLOYMENT_PAUSED);
+    let is_told = current.is_because(ConditionReason::DeploymentPaused);
     let reason = match (d.paused, is_told) {
-        (true, false) => DEPLOYMENT_PAUSED,
-        (false, true) => DEPLOYMENT_RESUMED,
+        (true, false) => ConditionReason::DeploymentPaused,
+        (false, true) => ConditionReason::DeploymentResumed,
         _ => return,
     };
     if let Some(set) = set_condition(current, ConditionStatus::Unknown, reason, now) {
@@ -52,9 +44,9 @@ pub(super) fn calculate(view: &View, now: Timestamp) -> StatusWrite {
     let d = &view.deployment;
     let counts = count(view);
     let (status, reason) = if counts.available >= d.replicas.saturating_sub(d.max_unavailable()) {
-        (ConditionStatus::True, MINIMUM_REPLICAS_AVAILABLE)
+        (ConditionStatus::True, ConditionReason::MinimumReplicasAvailable)
     } else {
-        (ConditionStatus::False, MINIMUM_REPLICAS_UNAVAILABLE)
+        (ConditionStatus::False, ConditionReason::MinimumReplicasUnavailable)
     };
     let available = set_condition(&d.available, status, reason, now);
     StatusWrite {
@@ -104,21 +96,24 @@ pub(super) fn replica_failure(view: &View, write: &mut StatusWrite) {
         return;
     };
     let failure = &set.failure;
-    if failure.status() == current.status() && failure.reason() == current.reason() {
+    let reason = failure_reason(failure.reason);
+    if failure.status() == current.status() && current.reason == Some(reason) {
         return;
     }
     let Some(since) = failure.last_transition.get() else { return };
     write.failing = set.slot;
     write.replica_failure = ConditionWrite::Set(NewCondition {
         status: failure.status().unwrap_or_default(),
-        reason: failure_reason(failure.reason()),
+        reason,
         last_update: since,
         last_transition: since,
     });
 }
 
 /// The reasons that the ReplicaSet controller gives.
-fn failure_reason(print: Fingerprint) -> &'static str {
-    use crate::replicaset::{FAILED_CREATE, FAILED_DELETE};
-    if print == Fingerprint::of(FAILED_DELETE) { FAILED_DELETE } else { FAILED_CREATE }
+fn failure_reason(reason: Option<ConditionReason>) -> ConditionReason {
+    match reason {
+        Some(ConditionReason::FailedDelete) => ConditionReason::FailedDelete,
+        _ => ConditionReason::FailedCreate,
+    }
 }

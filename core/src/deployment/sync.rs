@@ -262,9 +262,9 @@ fn write_of(cache: &Cache<'_>, key: Slot, step: &Step) -> Option<Write> {
 fn old_pod_runs(cache: &Cache<'_>, key: Slot) -> bool {
     let Some(d) = cache.deployments.get(key) else { return false };
     let template = d.record.template();
-    d.record.strategy == Strategy::Recreate
+    d.record.strategy() == Strategy::Recreate
         && !planted(Bug::RecreateImpatient)
-        && d.record.rollback_to.get().value().is_none()
+        && d.record.rollback_to().value().is_none()
         && cache
             .replica_sets_of(key)
             .filter(|(_, set)| set.record.template() != template)
@@ -306,12 +306,12 @@ impl Counts {
     pub(crate) fn of(d: &store::Deployment) -> Self {
         Self {
             observed_generation: d.observed_generation(),
-            replicas: d.status_replicas,
-            updated: d.updated_replicas,
-            ready: d.ready_replicas,
-            available: d.available_replicas,
+            replicas: d.status_replicas.get(),
+            updated: d.updated_replicas.get(),
+            ready: d.ready_replicas.get(),
+            available: d.available_replicas.get(),
             unavailable: d.unavailable_replicas,
-            terminating: d.terminating_replicas,
+            terminating: d.terminating_replicas(),
         }
     }
 }
@@ -322,15 +322,15 @@ impl Facts {
             generation: d.generation(),
             deleting: d.is_deleting(),
             replicas: d.replicas,
-            paused: d.paused,
-            strategy: d.strategy,
-            max_surge: d.max_surge.get(),
-            max_unavailable: d.max_unavailable.get(),
+            paused: d.is_paused(),
+            strategy: d.strategy(),
+            max_surge: d.max_surge(),
+            max_unavailable: d.max_unavailable(),
             min_ready_seconds: d.min_ready_seconds,
-            progress_deadline_seconds: d.progress_deadline_seconds.filter(|s| *s != i32::MAX),
-            revision_history_limit: d.revision_history_limit.filter(|limit| *limit != i32::MAX),
-            revision: d.revision.get(),
-            rollback_to: d.rollback_to.get(),
+            progress_deadline_seconds: d.progress_deadline_seconds().filter(|s| *s != i32::MAX),
+            revision_history_limit: d.revision_history_limit().filter(|limit| *limit != i32::MAX),
+            revision: d.revision(),
+            rollback_to: d.rollback_to(),
             status: Counts::of(d),
             available: d.available,
             progressing: d.progressing,
@@ -427,9 +427,9 @@ fn facts(
         created: rs.created,
         replicas: rs.replicas,
         planned: rs.replicas,
-        status_replicas: rs.status_replicas,
-        ready: rs.ready_replicas,
-        available: rs.available_replicas,
+        status_replicas: rs.status_replicas.get(),
+        ready: rs.ready_replicas.get(),
+        available: rs.available_replicas.get(),
         terminating: rs.terminating_replicas(),
         observed: rs.observed_generation() != 0,
         up_to_date: rs.generation() <= rs.observed_generation(),

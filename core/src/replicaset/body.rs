@@ -55,7 +55,7 @@ pub(super) fn write_status(
             out.write_str(",\"conditions\":[{\"$patch\":\"delete\",\"type\":\"ReplicaFailure\"}]")?
         }
         FailureWrite::Add(reason) => {
-            let now = write.at.rfc3339();
+            let (reason, now) = (reason.text(), write.at.rfc3339());
             write!(
                 out,
                 ",\"conditions\":[{{\"type\":\"ReplicaFailure\",\"status\":\"True\",\

@@ -15,12 +15,12 @@ use crate::link::Slot;
 use crate::planted::{Bug, planted};
 use crate::request::Failure;
 use crate::splice::Splice;
+use crate::store::ConditionReason;
 use crate::store::{Cache, Change, Entry, Event, Owner, ReplicaSet, Table};
 use crate::text::{Name, Text, push_cut};
 use crate::time::{Duration, Instant};
 
 use super::body::{pod_of, write_status};
-use super::status::{FAILED_CREATE, FAILED_DELETE};
 use super::worker::{Outcome, Phase, Worker};
 
 /// What is fixed about the ReplicaSet controller.
@@ -366,7 +366,7 @@ impl Worker {
                 let outdated = [Failure::SourceChanged, Failure::Source(404)];
                 if !outdated.map(Verdict::Failed).contains(&verdict) {
                     sync.record_error(key, reply.message, Message::CreateFailed);
-                    self.failed = Some(FAILED_CREATE);
+                    self.failed = Some(ConditionReason::FailedCreate);
                 }
                 self.fail(outcome, reply.message);
                 sync.expectations.creation_observed(key);
@@ -395,7 +395,7 @@ impl Worker {
             return;
         }
         sync.record_error(key, reply.message, Message::DeleteFailed);
-        self.failed = Some(FAILED_DELETE);
+        self.failed = Some(ConditionReason::FailedDelete);
         if self.error.is_empty() {
             push_cut(&mut self.error, "unable to delete pods: ");
             push_cut(&mut self.error, reply.message);

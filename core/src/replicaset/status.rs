@@ -1,12 +1,7 @@
 //! A ReplicaSet's status, and when it is written.
 
 use crate::planted::{Bug, planted};
-use crate::store::{self, Condition};
-
-/// `ReplicaFailure`, when pods cannot be created.
-pub const FAILED_CREATE: &str = "FailedCreate";
-/// `ReplicaFailure`, when pods cannot be deleted.
-pub const FAILED_DELETE: &str = "FailedDelete";
+use crate::store::{self, Condition, ConditionReason};
 
 /// The numbers in a status, counted before this sync created or deleted anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,10 +34,10 @@ impl Stored {
     pub fn of(rs: &store::ReplicaSet) -> Self {
         let count = Count {
             observed_generation: rs.observed_generation(),
-            replicas: rs.status_replicas,
-            fully_labeled: rs.fully_labeled_replicas,
-            ready: rs.ready_replicas,
-            available: rs.available_replicas,
+            replicas: rs.status_replicas.get(),
+            fully_labeled: rs.fully_labeled_replicas.get(),
+            ready: rs.ready_replicas.get(),
+            available: rs.available_replicas.get(),
             terminating: rs.terminating_replicas(),
         };
         Self { count, failure: rs.replica_failure() }
@@ -51,18 +46,19 @@ impl Stored {
 
 /// What becomes of the `ReplicaFailure` condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum FailureWrite {
     /// Nothing. One that is there stays as it is, its message too, while the failure lasts.
     Keep,
     /// It is added, for this reason.
-    Add(&'static str),
+    Add(ConditionReason),
     /// It is removed.
     Remove,
 }
 
 impl FailureWrite {
     /// What becomes of the condition after a sync that failed for `reason`, or did not.
-    pub fn after(stored: &Condition, reason: Option<&'static str>) -> Self {
+    pub fn after(stored: &Condition, reason: Option<ConditionReason>) -> Self {
         match (reason, stored.status().is_some()) {
             (Some(reason), false) => Self::Add(reason),
             (None, true) => Self::Remove,

@@ -8,12 +8,13 @@ use crate::kind::Kind;
 use crate::link::Slot;
 use crate::planted::{Bug, planted};
 use crate::sort::heap_sort;
+use crate::store::ConditionReason;
 use crate::store::{Entry, Owner, Pod, Record, ReplicaSet};
 use crate::time::Duration;
 
 use super::controller::Sync;
 use super::manage::{Manage, manage};
-use super::status::{Count, FAILED_CREATE, FailureWrite, Stored, needs_write};
+use super::status::{Count, FailureWrite, Stored, needs_write};
 use super::worker::{Outcome, Phase, Worker};
 
 /// How long to wait for the watch after a creation of which nobody knows whether it succeeded.
@@ -143,13 +144,13 @@ impl Worker {
         }
         let mut claimed = usize::try_from(self.count.replicas).unwrap_or(0);
         if planted(Bug::StaleDelete) {
-            claimed = claimed.max(usize::try_from(rs.status_replicas).unwrap_or(0));
+            claimed = claimed.max(usize::try_from(rs.status_replicas.get()).unwrap_or(0));
         }
         self.decided = now;
         match manage(claimed, rs.replicas) {
             Manage::Nothing => {}
             Manage::Create(_) if rs.template_labels.is_empty() => {
-                self.failed = Some(FAILED_CREATE);
+                self.failed = Some(ConditionReason::FailedCreate);
                 self.fail(Outcome::Retry, "unable to create pods, no labels");
             }
             Manage::Create(count) => {

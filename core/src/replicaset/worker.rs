@@ -5,6 +5,7 @@ use heapless::String;
 use crate::control::{Activity, Claiming, SlowStart};
 use crate::limits;
 use crate::link::Slot;
+use crate::store::ConditionReason;
 use crate::text::push_cut;
 use crate::time::Instant;
 use crate::wire::Uid;
@@ -28,7 +29,7 @@ pub(crate) struct Worker {
     pub(crate) count: Count,
     pub(crate) failure: FailureWrite,
     /// Why `ReplicaFailure` holds after this sync.
-    pub(crate) failed: Option<&'static str>,
+    pub(crate) failed: Option<ConditionReason>,
     /// The first error of this sync.
     pub(crate) error: String<{ limits::MESSAGE }>,
     pub(crate) outcome: Outcome,

@@ -1,8 +1,7 @@
 //! Values in the form a record keeps them: no padding, the same on every target.
 
-use crate::text::Fingerprint;
 use crate::time::Timestamp;
-use crate::wire::{self, IntAnnotation, IntOrPercent};
+use crate::wire::IntAnnotation;
 
 /// 64 bits that need no more than four-byte alignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -77,160 +76,44 @@ impl Seconds {
     }
 }
 
-/// A condition of a cached object. Its reason is only compared, so a fingerprint stands for it;
-/// its message is not kept, because no decision asks for it.
+/// A number of pods in a status, in three bytes: there is not room for as many as that in any cache, and
+/// their sums fit as well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Condition {
-    pub(super) reason: Packed64,
-    /// When it was last confirmed.
-    pub last_update: Seconds,
-    /// When its status last changed.
-    pub last_transition: Seconds,
-    pub(super) status: Status,
-}
+pub struct Count([u8; 3]);
 
-/// All zero is "there is no such condition".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Status {
-    #[default]
-    Absent,
-    Unknown,
-    True,
-    False,
-}
+impl Count {
+    /// None.
+    pub const ZERO: Self = Self([0; 3]);
 
-impl Condition {
-    /// No such condition.
-    pub const ABSENT: Self = Self {
-        reason: Packed64::new(0),
-        last_update: Seconds::NONE,
-        last_transition: Seconds::NONE,
-        status: Status::Absent,
-    };
-
-    /// Packs a condition, or the absence of one.
-    pub fn new<const M: usize>(condition: Option<&wire::Condition<M>>) -> Self {
-        let Some(condition) = condition else { return Self::default() };
-        Self {
-            reason: print(&condition.reason),
-            last_update: Seconds::new(condition.last_update),
-            last_transition: Seconds::new(condition.last_transition),
-            status: match condition.status {
-                wire::ConditionStatus::Unknown => Status::Unknown,
-                wire::ConditionStatus::True => Status::True,
-                wire::ConditionStatus::False => Status::False,
-            },
-        }
+    /// Packs a number, or what is nearest to it.
+    pub fn new(number: i32) -> Self {
+        let [low, middle, high, _] = number.clamp(0, 0xff_ffff).to_le_bytes();
+        Self([low, middle, high])
     }
 
-    /// The condition with these parts.
-    pub const fn of(
-        status: wire::ConditionStatus,
-        reason: Fingerprint,
-        last_update: Seconds,
-        last_transition: Seconds,
-    ) -> Self {
-        let status = match status {
-            wire::ConditionStatus::Unknown => Status::Unknown,
-            wire::ConditionStatus::True => Status::True,
-            wire::ConditionStatus::False => Status::False,
-        };
-        Self { reason: Packed64::new(reason.to_bits()), last_update, last_transition, status }
-    }
-
-    /// Its status; `None` if the object has no such condition.
-    pub const fn status(&self) -> Option<wire::ConditionStatus> {
-        match self.status {
-            Status::Absent => None,
-            Status::Unknown => Some(wire::ConditionStatus::Unknown),
-            Status::True => Some(wire::ConditionStatus::True),
-            Status::False => Some(wire::ConditionStatus::False),
-        }
-    }
-
-    /// The fingerprint of its reason.
-    pub const fn reason(&self) -> Fingerprint {
-        Fingerprint::from_bits(self.reason.get())
+    /// The number.
+    pub const fn get(self) -> i32 {
+        let Self([low, middle, high]) = self;
+        i32::from_le_bytes([low, middle, high, 0])
     }
 }
 
-/// An annotation with a whole number, of a cached object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Annotation {
-    pub(super) number: Packed64,
-    pub(super) state: AnnotationState,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AnnotationState {
-    Absent,
-    Invalid,
-    Valid,
-}
-
-impl Annotation {
-    /// The object does not have the annotation.
-    pub const ABSENT: Self = Self { number: Packed64::new(0), state: AnnotationState::Absent };
-
-    /// Packs an annotation.
-    pub const fn new(annotation: IntAnnotation) -> Self {
-        let (number, state) = match annotation {
-            IntAnnotation::Absent => (0, AnnotationState::Absent),
-            IntAnnotation::Invalid => (0, AnnotationState::Invalid),
-            IntAnnotation::Value(number) => (number, AnnotationState::Valid),
-        };
-        Self { number: Packed64::new(number as u64), state }
-    }
-
-    /// The annotation.
-    pub const fn get(self) -> IntAnnotation {
-        match self.state {
-            AnnotationState::Absent => IntAnnotation::Absent,
-            AnnotationState::Invalid => IntAnnotation::Invalid,
-            AnnotationState::Valid => IntAnnotation::Value(self.number.get() as i64),
-        }
+/// What an annotation with a whole number is, beside the number.
+pub(super) const fn pack_annotation(annotation: IntAnnotation) -> (Packed64, u8) {
+    match annotation {
+        IntAnnotation::Absent => (Packed64::new(0), 0),
+        IntAnnotation::Invalid => (Packed64::new(0), 1),
+        IntAnnotation::Value(number) => (Packed64::new(number as u64), 2),
     }
 }
 
-/// A number of pods or a share of them, of a cached object; all zero bits mean neither.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
-    number: i32,
-    unit: Unit,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    Absent,
-    Pods,
-    Percent,
-}
-
-impl Share {
-    /// The field is not set.
-    pub const ABSENT: Self = Self { number: 0, unit: Unit::Absent };
-
-    /// Packs a share.
-    pub const fn new(share: Option<IntOrPercent>) -> Self {
-        match share {
-            None => Self::ABSENT,
-            Some(IntOrPercent::Int(number)) => Self { number, unit: Unit::Pods },
-            Some(IntOrPercent::Percent(number)) => Self { number, unit: Unit::Percent },
-        }
+/// The annotation again, of its number and two bits.
+pub(super) const fn unpack_annotation(number: Packed64, state: u8) -> IntAnnotation {
+    match state & 3 {
+        0 => IntAnnotation::Absent,
+        1 => IntAnnotation::Invalid,
+        _ => IntAnnotation::Value(number.get() as i64),
     }
-
-    /// The share.
-    pub const fn get(self) -> Option<IntOrPercent> {
-        match self.unit {
-            Unit::Absent => None,
-            Unit::Pods => Some(IntOrPercent::Int(self.number)),
-            Unit::Percent => Some(IntOrPercent::Percent(self.number)),
-        }
-    }
-}
-
-fn print(text: &str) -> Packed64 {
-    Packed64::new(Fingerprint::of(text).to_bits())
 }
 
 #[cfg(test)]
@@ -241,6 +124,27 @@ mod tests {
     fn numbers_come_back() {
         for number in [0, 1, u64::from(u32::MAX), u64::from(u32::MAX) + 1, u64::MAX] {
             assert_eq!(Packed64::new(number).get(), number);
+        }
+    }
+
+    #[test]
+    fn counts_come_back_or_stop_at_the_ends() {
+        for (number, kept) in [(-1, 0), (0, 0), (65_536, 65_536), (i32::MAX, 0xff_ffff)] {
+            assert_eq!(Count::new(number).get(), kept);
+        }
+    }
+
+    #[test]
+    fn annotations_come_back() {
+        for annotation in [
+            IntAnnotation::Absent,
+            IntAnnotation::Invalid,
+            IntAnnotation::Value(0),
+            IntAnnotation::Value(i64::MIN),
+            IntAnnotation::Value(i64::MAX),
+        ] {
+            let (number, state) = pack_annotation(annotation);
+            assert_eq!(unpack_annotation(number, state), annotation);
         }
     }
 

@@ -7,8 +7,9 @@ use crate::wire::IntAnnotation;
 
 use super::annotations::Annotations;
 use super::change::RefusalReason;
+use super::condition::{Condition, ConditionReason, ConditionState};
 use super::packed::{
-    Annotation, AnnotationState, Condition, Generation, Packed64, Packed128, Seconds, Status,
+    Count, Generation, Packed64, Packed128, Seconds, pack_annotation, unpack_annotation,
 };
 use super::{Condense, Place, Record, Stored};
 
@@ -20,7 +21,6 @@ use super::{Condense, Place, Record, Stored};
 pub struct ReplicaSet {
     template: Packed128,
     revision: Packed64,
-    failure_reason: Packed64,
     failure_transition: Seconds,
     generation: Generation,
     observed_generation: Generation,
@@ -30,15 +30,6 @@ pub struct ReplicaSet {
     pub replicas: i32,
     /// `spec.minReadySeconds`
     pub min_ready_seconds: i32,
-    /// `status.replicas`
-    pub status_replicas: i32,
-    /// `status.fullyLabeledReplicas`
-    pub fully_labeled_replicas: i32,
-    /// `status.readyReplicas`
-    pub ready_replicas: i32,
-    /// `status.availableReplicas`
-    pub available_replicas: i32,
-    terminating_replicas: i32,
     desired_replicas: i32,
     max_replicas: i32,
     /// Its own labels.
@@ -54,8 +45,17 @@ pub struct ReplicaSet {
     pub failure_message: Text,
     /// `deployment.kubernetes.io/revision-history`; see [`knows_history`](Self::knows_history).
     pub revision_history: Text,
-    revision_state: AnnotationState,
-    failure_status: Status,
+    /// `status.replicas`
+    pub status_replicas: Count,
+    /// `status.fullyLabeledReplicas`
+    pub fully_labeled_replicas: Count,
+    /// `status.readyReplicas`
+    pub ready_replicas: Count,
+    /// `status.availableReplicas`
+    pub available_replicas: Count,
+    terminating_replicas: Count,
+    failure_reason: Option<ConditionReason>,
+    failure_state: ConditionState,
     /// Bits of [`flag`].
     flags: u8,
 }
@@ -66,31 +66,32 @@ mod flag {
     pub(super) const HAS_DESIRED: u8 = 1 << 2;
     pub(super) const HAS_MAX: u8 = 1 << 3;
     pub(super) const HISTORY_CUT: u8 = 1 << 4;
+    /// Where two bits tell what the revision is, see [`super::pack_annotation`].
+    pub(super) const REVISION: u8 = 5;
 }
 
 impl ReplicaSet {
     fn of(rs: &wire::ReplicaSet, texts: &mut Interner) -> Result<Self, RefusalReason> {
         let status = &rs.status;
-        let revision = Annotation::new(rs.revision);
+        let (revision, revision_state) = pack_annotation(rs.revision);
         let failure = Condition::new(status.replica_failure.as_ref());
         let (desired, max) = (rs.desired_replicas.as_i32(), rs.max_replicas.as_i32());
         let mut record = Self {
             template: Packed128::new(rs.template.to_bits()),
-            revision: revision.number,
-            revision_state: revision.state,
+            revision,
             failure_reason: failure.reason,
             failure_transition: failure.last_transition,
-            failure_status: failure.status,
+            failure_state: failure.state,
             generation: Generation::new(rs.meta.generation),
             observed_generation: Generation::new(status.observed_generation),
             created: Seconds::new(rs.meta.creation),
             replicas: rs.replicas,
             min_ready_seconds: rs.min_ready_seconds,
-            status_replicas: status.replicas,
-            fully_labeled_replicas: status.fully_labeled_replicas,
-            ready_replicas: status.ready_replicas,
-            available_replicas: status.available_replicas,
-            terminating_replicas: status.terminating_replicas.unwrap_or_default(),
+            status_replicas: Count::new(status.replicas),
+            fully_labeled_replicas: Count::new(status.fully_labeled_replicas),
+            ready_replicas: Count::new(status.ready_replicas),
+            available_replicas: Count::new(status.available_replicas),
+            terminating_replicas: Count::new(status.terminating_replicas.unwrap_or_default()),
             desired_replicas: desired.unwrap_or_default(),
             max_replicas: max.unwrap_or_default(),
             flags: flags([
@@ -98,7 +99,7 @@ impl ReplicaSet {
                 (flag::HAS_TERMINATING, status.terminating_replicas.is_some()),
                 (flag::HAS_DESIRED, desired.is_some()),
                 (flag::HAS_MAX, max.is_some()),
-            ]),
+            ]) | revision_state << flag::REVISION,
             ..Self::EMPTY
         };
         match record.intern_sets(texts, rs) {
@@ -117,7 +118,7 @@ impl ReplicaSet {
     ) -> Result<(), RefusalReason> {
         self.labels = LabelSet::intern(texts, rs.meta.labels.as_slice()?)?;
         self.template_labels = LabelSet::intern(texts, rs.template_labels.as_slice()?)?;
-        self.selector = StoredSelector::intern(texts, &rs.selector)?;
+        self.selector = StoredSelector::intern_within(texts, &rs.selector, self.template_labels)?;
         self.annotations = Annotations::intern(texts, &rs.annotations)?;
         self.intern_texts(texts, rs);
         Ok(())
@@ -152,7 +153,7 @@ impl ReplicaSet {
 
     /// `deployment.kubernetes.io/revision`
     pub const fn revision(&self) -> IntAnnotation {
-        Annotation { number: self.revision, state: self.revision_state }.get()
+        unpack_annotation(self.revision, self.flags >> flag::REVISION)
     }
 
     /// `deployment.kubernetes.io/desired-replicas`; `None` if absent or no number.
@@ -171,7 +172,7 @@ impl ReplicaSet {
             reason: self.failure_reason,
             last_update: Seconds::NONE,
             last_transition: self.failure_transition,
-            status: self.failure_status,
+            state: self.failure_state,
         }
     }
 
@@ -187,7 +188,7 @@ impl ReplicaSet {
 
     /// `status.terminatingReplicas`, if the server keeps it.
     pub const fn terminating_replicas(&self) -> Option<i32> {
-        if self.has(flag::HAS_TERMINATING) { Some(self.terminating_replicas) } else { None }
+        if self.has(flag::HAS_TERMINATING) { Some(self.terminating_replicas.get()) } else { None }
     }
 
     const fn has(&self, bit: u8) -> bool {
@@ -222,18 +223,12 @@ impl Stored for ReplicaSet {
     const EMPTY: Self = Self {
         template: Packed128::new(0),
         revision: Packed64::new(0),
-        failure_reason: Packed64::new(0),
         failure_transition: Seconds::NONE,
         generation: Generation::ZERO,
         observed_generation: Generation::ZERO,
         created: Seconds::NONE,
         replicas: 0,
         min_ready_seconds: 0,
-        status_replicas: 0,
-        fully_labeled_replicas: 0,
-        ready_replicas: 0,
-        available_replicas: 0,
-        terminating_replicas: 0,
         desired_replicas: 0,
         max_replicas: 0,
         labels: LabelSet::EMPTY,
@@ -242,8 +237,13 @@ impl Stored for ReplicaSet {
         annotations: Annotations::EMPTY,
         failure_message: Text::EMPTY,
         revision_history: Text::EMPTY,
-        revision_state: AnnotationState::Absent,
-        failure_status: Status::Absent,
+        status_replicas: Count::ZERO,
+        fully_labeled_replicas: Count::ZERO,
+        ready_replicas: Count::ZERO,
+        available_replicas: Count::ZERO,
+        terminating_replicas: Count::ZERO,
+        failure_reason: None,
+        failure_state: ConditionState::Absent,
         flags: 0,
     };
     type InNamespace = Place;

@@ -27,6 +27,12 @@ impl LabelSet {
         texts.intern_pieces(first.chain(last).map(|label| encode(*label))).map(Self)
     }
 
+    /// Another handle to the same labels.
+    pub fn retain(self, texts: &mut Interner) -> Self {
+        texts.retain(self.0);
+        self
+    }
+
     /// Gives the handle back.
     pub fn release(self, texts: &mut Interner) {
         texts.release(self.0);

@@ -10,7 +10,10 @@ use super::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct StoredSelector {
+    /// The labels it wants, or labels among which they are.
     match_labels: LabelSet,
+    /// Which of them it wants, one bit each; 0 is all.
+    only: u8,
     expressions: Text,
     state: State,
 }
@@ -46,22 +49,39 @@ impl From<TextFull> for StoreSelectorError {
 
 impl StoredSelector {
     /// The selector of an object that has none.
-    pub const ABSENT: Self =
-        Self { match_labels: LabelSet::EMPTY, expressions: Text::EMPTY, state: State::Absent };
+    pub const ABSENT: Self = Self {
+        match_labels: LabelSet::EMPTY,
+        only: 0,
+        expressions: Text::EMPTY,
+        state: State::Absent,
+    };
 
     /// Interns a selector. One that cannot be parsed is stored as that.
     pub fn intern(texts: &mut Interner, selector: &Selector) -> Result<Self, StoreSelectorError> {
+        Self::intern_within(texts, selector, LabelSet::EMPTY)
+    }
+
+    /// As [`intern`](Self::intern). What it wants of these labels, as a workload's selector does of those
+    /// in its pod template, is not interned again.
+    pub fn intern_within(
+        texts: &mut Interner,
+        selector: &Selector,
+        labels: LabelSet,
+    ) -> Result<Self, StoreSelectorError> {
         let state = match selector.validate() {
             Ok(()) if !selector.is_present() => return Ok(Self::default()),
             Ok(()) => State::Valid,
             Err(InvalidSelector::TooLarge) => return Err(StoreSelectorError::TooLarge),
             Err(reason) => return Ok(Self { state: State::of(reason), ..Self::default() }),
         };
-        let labels = selector.match_labels().as_slice();
-        let labels = labels.map_err(|_| StoreSelectorError::TooLarge)?;
-        let match_labels = LabelSet::intern(texts, labels)?;
+        let wanted = selector.match_labels().as_slice();
+        let wanted = wanted.map_err(|_| StoreSelectorError::TooLarge)?;
+        let (match_labels, only) = match which(texts, labels, wanted) {
+            Some(only) => (labels.retain(texts), only),
+            None => (LabelSet::intern(texts, wanted)?, 0),
+        };
         match texts.intern_pieces(selector.expressions().flat_map(pieces)) {
-            Ok(expressions) => Ok(Self { match_labels, expressions, state }),
+            Ok(expressions) => Ok(Self { match_labels, only, expressions, state }),
             Err(full) => {
                 match_labels.release(texts);
                 Err(full.into())
@@ -97,7 +117,7 @@ impl StoredSelector {
     /// an empty selector selects everything, an absent or unusable one nothing.
     pub fn matches(self, texts: &Interner, labels: LabelSet) -> bool {
         matches!(self.state, State::Valid)
-            && labels.contains(texts, self.match_labels)
+            && (labels == self.match_labels || self.wants(texts, |key| labels.value(texts, key)))
             && self.expressions_match(texts, |key| labels.value(texts, key))
     }
 
@@ -116,9 +136,19 @@ impl StoredSelector {
         }
         let Ok(labels) = labels.as_slice() else { return true };
         let value = |key| labels.iter().find(|label| label.key == key).map(|label| label.value);
-        !labels.is_empty()
-            && self.match_labels.iter(texts).all(|label| value(label.key) == Some(label.value))
-            && self.expressions_match(texts, value)
+        !labels.is_empty() && self.wants(texts, value) && self.expressions_match(texts, value)
+    }
+
+    /// Whether the labels it wants are there.
+    fn wants(
+        self,
+        texts: &Interner,
+        value_of: impl Fn(Fingerprint) -> Option<Fingerprint>,
+    ) -> bool {
+        let is_wanted = |at: usize| self.only == 0 || self.only >> at & 1 != 0;
+        let labels = self.match_labels.iter(texts).enumerate();
+        let mut wanted = labels.filter(|(at, _)| is_wanted(*at));
+        wanted.all(|(_, label)| value_of(label.key) == Some(label.value))
     }
 
     fn expressions_match(
@@ -146,6 +176,16 @@ impl StoredSelector {
         }
         true
     }
+}
+
+/// Which of these labels are the wanted ones, one bit each, if all of those are among them.
+fn which(texts: &Interner, labels: LabelSet, wanted: &[Label]) -> Option<u8> {
+    let mut only = 0;
+    for (at, label) in labels.iter(texts).enumerate() {
+        let bit = 1_u8.checked_shl(at as u32).filter(|_| at < 8)?;
+        only |= if wanted.contains(&label) { bit } else { 0 };
+    }
+    (only != 0 && only.count_ones() as usize == wanted.len()).then_some(only)
 }
 
 impl State {

@@ -102,7 +102,7 @@ fn labels_of(map: &Map) -> Labels {
 
 #[test]
 fn matches_as_the_api_defines() {
-    let mut matched = 0;
+    let (mut matched, mut shared) = (0, 0);
     for seed in 0..40 {
         eprintln!("seed {seed}");
         let mut rng = Rng::new(seed);
@@ -111,7 +111,17 @@ fn matches_as_the_api_defines() {
         for _ in 0..300 {
             let model = random_model(&mut rng);
             let selector = model.build(&mut rng);
-            let stored = StoredSelector::intern(texts, &selector).unwrap();
+            // Some are kept as a part of the labels of a template, which they may or may not be.
+            let mut template = random_map(&mut rng, 4);
+            if rng.chance(2) {
+                template.extend(model.match_labels.clone());
+            }
+            let template = labels_of(&template);
+            let template = LabelSet::intern(texts, template.as_slice().unwrap()).unwrap();
+            let used = texts.used();
+            let stored = StoredSelector::intern_within(texts, &selector, template).unwrap();
+            shared += usize::from(texts.used() == used && !model.match_labels.is_empty());
+            template.release(texts);
             assert_eq!(stored.validate().is_ok(), model.is_valid(), "{model:?}");
             assert_eq!(selector.validate().is_ok(), model.is_valid(), "{model:?}");
             assert_eq!(stored.is_empty(), model.is_empty() && model.is_valid(), "{model:?}");
@@ -132,6 +142,7 @@ fn matches_as_the_api_defines() {
         assert_eq!(texts.used(), 0);
     }
     assert!((20_000..100_000).contains(&matched), "{matched} of 120000: both verdicts are common");
+    assert!((1_000..10_000).contains(&shared), "{shared} of 12000: both forms are common");
 }
 
 #[test]

@@ -35,8 +35,8 @@ pub(super) fn check(rolling: &Rolling, issued: &Issued<'_, '_>) -> Verdict {
     };
     let Some(d) = cache.deployments.get(deployment) else { return Ok(()) };
     // Kubernetes creates the new ReplicaSet at once when it is asked to roll back.
-    let rolls_back = d.record.rollback_to.get().value().is_some();
-    if d.record.strategy != Strategy::Recreate || d.record.paused || rolls_back {
+    let rolls_back = d.record.rollback_to().value().is_some();
+    if d.record.strategy() != Strategy::Recreate || d.record.is_paused() || rolls_back {
         return Ok(());
     }
     let template = d.record.template();

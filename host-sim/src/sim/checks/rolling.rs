@@ -51,7 +51,7 @@ impl Rolling {
             }
         }
         for (_, rs) in issued.cache.replica_sets.iter() {
-            let available = rs.record.available_replicas;
+            let available = rs.record.available_replicas.get();
             let recent = self.available.entry((issued.device, rs.uid())).or_default();
             match recent.last_mut() {
                 Some((at, last)) if *last == available => *at = issued.now,
@@ -88,7 +88,7 @@ impl Rolling {
     pub(super) fn check(&self, issued: &Issued<'_, '_>) -> Verdict {
         let Some(scaling) = self.scaling(issued) else { return Ok(()) };
         let d = &scaling.d.record;
-        if d.strategy != Strategy::RollingUpdate || scaling.is_resizing() {
+        if d.strategy() != Strategy::RollingUpdate || scaling.is_resizing() {
             return Ok(());
         }
         let from = scaling.rs.record.replicas;
@@ -102,8 +102,8 @@ impl Rolling {
                 return Err((SURGE, detail));
             }
         } else if scaling.to < from {
-            let all: i32 = sets().map(|(_, rs)| rs.record.available_replicas).sum();
-            let others = all - scaling.rs.record.available_replicas;
+            let all: i32 = sets().map(|(_, rs)| rs.record.available_replicas.get()).sum();
+            let others = all - scaling.rs.record.available_replicas.get();
             let least = d.replicas - missing;
             let key = (issued.device, scaling.rs.uid());
             let mut known = self.available.get(&key).into_iter().flatten().map(|(_, it)| *it);
@@ -128,7 +128,7 @@ impl Scaling<'_, '_> {
     /// proportion, whatever is available.
     pub(super) fn is_resizing(&self) -> bool {
         let d = &self.d.record;
-        d.paused
+        d.is_paused()
             || self.cache.replica_sets_of(self.deployment).any(|(_, rs)| {
                 let rs = &rs.record;
                 rs.replicas > 0
@@ -139,8 +139,8 @@ impl Scaling<'_, '_> {
     /// maxSurge and maxUnavailable in pods, as Kubernetes resolves them.
     fn fenceposts(&self) -> (i32, i32) {
         let d = &self.d.record;
-        let surge = resolve(d.max_surge.get(), d.replicas, 99);
-        let missing = resolve(d.max_unavailable.get(), d.replicas, 0);
+        let surge = resolve(d.max_surge(), d.replicas, 99);
+        let missing = resolve(d.max_unavailable(), d.replicas, 0);
         let missing = if surge == 0 && missing == 0 { 1 } else { missing };
         (surge, missing.min(d.replicas))
     }
