@@ -345,10 +345,6 @@ impl<'s> Conversation<'s> {
         let step = call.number("chunk").max(1);
         let then = Then::parse(call.query("then"));
         let fixed = call.number("fixed") == 1;
-        if call.query("then") == "refuse" {
-            let head = HEAD.replace("200 OK", "404 Not Found");
-            return write!(self.writer, "{head}Content-Length: 2\r\n\r\nno");
-        }
         let bytes: Vec<u8> = (0..total).map(pattern).collect();
         if fixed {
             write!(self.writer, "{HEAD}Content-Length: {total}\r\n\r\n")?;

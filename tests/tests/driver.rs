@@ -46,7 +46,6 @@ tests! {
     idle_close_is_reported_to_a_post
     connection_close_is_honoured
     streams_that_end_badly_are_opened_again
-    refused_streams_are_not_hammered
     truncated_fixed_length_answer
     server_killed_in_the_middle_of_streams
     huge_head

@@ -242,16 +242,6 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
         result
     }
 
-    /// Waits for the next delay of a back-off sequence of the caller's.
-    pub(crate) async fn wait(&mut self, backoff: &mut Backoff) {
-        Timer::after(next_delay(backoff, Instant::now(), &mut self.random)).await;
-    }
-
-    /// The policy by which this connection tries again.
-    pub(crate) fn policy(&self) -> Policy {
-        self.patience.backoff
-    }
-
     async fn connect(&mut self) -> Result<N::Connection<'a>, Error> {
         match with_timeout(self.patience.connect, self.network.connect(self.server.address)).await {
             Ok(Ok(open)) => Ok(open),

@@ -6,8 +6,6 @@
 //! Read these first:
 //! - [`Connection`]: one HTTP/1.1 connection that is opened when needed, kept alive, bounded in
 //!   memory and time, and opened again, with back-off, after it broke.
-//! - [`follow()`]: an endless response (a watch) on a connection of its own, opened again whenever
-//!   it ends.
 //! - [`runtime`]: a manager of the core's, with its watches and requests carried out over such
 //!   connections.
 //! - [`status`]: the pages that tell how such a manager is doing.
@@ -19,7 +17,6 @@
 
 mod connection;
 mod error;
-mod follow;
 mod framing;
 mod notify;
 mod random;
@@ -31,5 +28,4 @@ mod window;
 
 pub use connection::{Buffers, Connection, Head, Observer, Patience, Receiver, Request, Server};
 pub use error::Error;
-pub use follow::{Follower, MAX_TARGET, follow};
 pub use reqwless::request::Method;

@@ -4,10 +4,10 @@ use core::fmt::Write;
 use core::pin::pin;
 
 use embassy_futures::join::{join, join4};
-use embassy_time::{Duration, Instant, with_timeout};
+use embassy_time::{Duration, with_timeout};
 use embedded_nal_async::TcpConnect;
 use heapless::String;
-use picokube_driver::{Connection, Error, Method, Patience, Request, follow};
+use picokube_driver::{Connection, Error, Method, Patience, Request};
 
 use crate::receivers::{Checked, Ends, Text};
 use crate::{
@@ -47,7 +47,6 @@ cases! {
     idle_close_is_reported_to_a_post
     connection_close_is_honoured
     streams_that_end_badly_are_opened_again
-    refused_streams_are_not_hammered
     truncated_fixed_length_answer
     server_killed_in_the_middle_of_streams
     huge_head
@@ -249,24 +248,6 @@ async fn streams_that_end_badly_are_opened_again<N: TcpConnect>(
     expect("ends", ends.seen.as_slice(), &wanted[..])
 }
 
-/// A server that says no, or nothing, to a stream is asked again ever more slowly.
-async fn refused_streams_are_not_hammered<N: TcpConnect>(
-    bench: &mut Bench<'_, N>,
-) -> Result<(), Failure> {
-    for plan in [["refuse"; 4], ["nothing"; 4]] {
-        let start = Instant::now();
-        let mut ends = Ends::new(0, &plan);
-        follow(&mut requests(bench), &mut ends).await;
-        expect("ends", ends.seen.as_slice(), &[Ok(()); 4])?;
-        // Three delays lie between four attempts, each at least as long as the policy says.
-        let least = 50 + 100 + 200;
-        if start.elapsed().as_millis() < least {
-            return Err(failure(format_args!("{plan:?}: asked again without delay")));
-        }
-    }
-    Ok(())
-}
-
 /// Fewer bytes than `Content-Length` promised.
 async fn truncated_fixed_length_answer<N: TcpConnect>(
     bench: &mut Bench<'_, N>,
@@ -358,6 +339,14 @@ async fn four_at_once<'m, T>(
 
 fn requests<'b, N: TcpConnect>(bench: &'b mut Bench<'_, N>) -> Connection<'b, N> {
     connection(bench.network, server(&bench.peer), &mut bench.memory.requests)
+}
+
+/// Opens a stream again whenever it has ended, as often as is planned.
+async fn follow<N: TcpConnect>(connection: &mut Connection<'_, N>, ends: &mut Ends<'_>) {
+    while let Some(target) = ends.next_target() {
+        let how = connection.exchange(&get(&target), ends).await;
+        ends.ended(how);
+    }
 }
 
 fn get(target: &str) -> Request<'_> {

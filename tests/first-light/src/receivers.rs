@@ -4,7 +4,7 @@ use core::fmt::Write;
 use core::ops::ControlFlow;
 
 use heapless::{String, Vec};
-use picokube_driver::{Error, Follower, Head, MAX_TARGET, Receiver};
+use picokube_driver::{Error, Head, Receiver};
 
 use crate::pattern;
 
@@ -83,20 +83,22 @@ impl Receiver for Ends<'_> {
     }
 }
 
-impl Follower for Ends<'_> {
-    fn target(&mut self, target: &mut String<MAX_TARGET>) {
+impl Ends<'_> {
+    /// What to ask for next, if anything.
+    pub(crate) fn next_target(&mut self) -> Option<String<64>> {
         // An earlier stream's count must not pass for this one's if no head comes.
         self.checked = Checked::default();
-        let then = self.plan.get(self.seen.len()).copied().unwrap_or("end");
+        let then = self.plan.get(self.seen.len())?;
+        let mut target = String::new();
         let _ = write!(target, "/stream?bytes={}&chunk=700&then={then}", self.bytes);
+        Some(target)
     }
 
-    fn ended(&mut self, how: Result<(), Error>) -> ControlFlow<()> {
+    /// A stream has ended, one way or another.
+    pub(crate) fn ended(&mut self, how: Result<(), Error>) {
         let whole = self.checked.bytes == self.bytes && self.checked.first_wrong.is_none();
         self.whole += usize::from(whole);
-        match self.seen.push(how) {
-            Ok(()) if self.seen.len() < self.plan.len() => ControlFlow::Continue(()),
-            _ => ControlFlow::Break(()),
-        }
+        // There are not more in any plan.
+        let _ = self.seen.push(how);
     }
 }

@@ -11,9 +11,9 @@ use picokube_core::store::Kind;
 use picokube_core::watch::{Command, Input, RequestId};
 
 use super::{Runtime, Trouble};
-use crate::{Connection, Error, Head, MAX_TARGET, Method, Receiver, Request};
+use crate::{Connection, Error, Head, Method, Receiver, Request};
 
-type Target = String<MAX_TARGET>;
+type Target = String<{ picokube_core::limits::WATCH_TARGET }>;
 
 impl Runtime<'_> {
     /// Lists and watches one kind, for ever.
