@@ -3,6 +3,7 @@
 mod choices;
 mod complaints;
 mod secured;
+mod stalling;
 mod survival;
 
 use std::ffi::OsStr;
