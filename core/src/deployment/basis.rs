@@ -3,12 +3,26 @@
 //! A plan is carried out one request at a time, and each may take a while. Where Kubernetes would
 //! act by what it knew when it began, a plan whose ground has gone is made anew.
 
+use crate::kind::Kind;
 use crate::link::Slot;
+use crate::planted::{Bug, planted};
 use crate::store::Cache;
+use crate::wire::Strategy;
 
-use super::plan::Step;
+use super::plan::{Plan, Step};
 
-/// The ground of a plan.
+/// What is left of the ground that a step was decided on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ground {
+    /// All of it.
+    Holds,
+    /// Something else would be decided now.
+    Gone,
+    /// Something has happened that Kubernetes would run into a conflict by: the step fails.
+    Conflict,
+}
+
+/// What a plan was made from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Basis {
     /// The Deployment's.
@@ -34,9 +48,12 @@ impl Basis {
         }
     }
 
-    /// Whether a step of the plan still is what it was meant to be.
-    pub(crate) fn allows(&self, step: &Step, cache: &Cache<'_>, key: Slot) -> bool {
-        let fits: fn(&Self, &Self) -> bool = match step {
+    /// The one answer to whether a step of the plan still is what it was meant to be.
+    pub(super) fn of_step(&self, step: &Step, plan: &Plan, cache: &Cache<'_>, key: Slot) -> Ground {
+        if would_conflict(step, plan, cache, key) {
+            return Ground::Conflict;
+        }
+        let holds: fn(&Self, &Self) -> bool = match step {
             Step::Create { .. } | Step::Update { revision: Some(_), .. } => {
                 |then, now| now.highest_revision <= then.highest_revision
             }
@@ -47,9 +64,46 @@ impl Basis {
             | Step::Delete { .. }
             | Step::Rollback { .. }
             | Step::ClearRollback
-            | Step::Warn(_) => return true,
+            | Step::Warn(_) => return Ground::Holds,
         };
         let now = Self::of(cache, key);
-        now.generation == self.generation && fits(self, &now)
+        let holds = now.generation == self.generation && holds(self, &now);
+        if holds { Ground::Holds } else { Ground::Gone }
     }
+}
+
+/// Whether Kubernetes would run into a conflict with this step, or has to.
+fn would_conflict(step: &Step, plan: &Plan, cache: &Cache<'_>, key: Slot) -> bool {
+    match *step {
+        // Somebody else has scaled it.
+        Step::Scale { set, from, .. } => !is_size(cache, key, set, from),
+        // An old pod has turned up.
+        Step::Create { replicas: 1.., .. } => old_pod_runs(cache, key),
+        // Somebody else has told of a newer generation.
+        Step::Status => {
+            let told = cache.deployments.get(key).map_or(0, |d| d.record.observed_generation());
+            plan.status.counts.get().is_some_and(|counts| counts.observed_generation < told)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a ReplicaSet still is the Deployment's and of this size.
+fn is_size(cache: &Cache<'_>, key: Slot, set: Slot, size: i32) -> bool {
+    cache.owner_of(Kind::ReplicaSet, set).of(Kind::Deployment) == Some(key)
+        && cache.replica_sets.get(set).is_some_and(|set| set.record.replicas == size)
+}
+
+/// Whether a Deployment that recreates has a pod of an old template. A rollback does not ask.
+fn old_pod_runs(cache: &Cache<'_>, key: Slot) -> bool {
+    let Some(d) = cache.deployments.get(key) else { return false };
+    let template = d.record.template();
+    d.record.strategy() == Strategy::Recreate
+        && !planted(Bug::RecreateImpatient)
+        && d.record.rollback_to().value().is_none()
+        && cache
+            .replica_sets_of(key)
+            .filter(|(_, set)| set.record.template() != template)
+            .flat_map(|(slot, _)| cache.pods_of(Kind::ReplicaSet, slot))
+            .any(|(_, pod)| !pod.record.phase().is_terminal())
 }

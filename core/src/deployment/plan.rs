@@ -8,6 +8,7 @@ use crate::store::ConditionReason;
 use crate::time::Duration;
 use crate::zero::ZeroOption;
 
+use super::basis::Basis;
 use super::view::Counts;
 
 /// Writes of one sync. If there are more, the key comes straight back for the rest.
@@ -22,6 +23,8 @@ pub struct Plan {
     pub status: StatusWrite,
     /// What follows when all steps are done.
     pub end: End,
+    /// What it was made from: a step whose ground has gone is not taken.
+    pub(super) basis: Basis,
 }
 
 /// One write or event.
@@ -146,13 +149,15 @@ pub enum NewSet {
 
 impl Plan {
     /// Nothing to do.
-    pub const EMPTY: Self = Self { steps: Vec::new(), status: StatusWrite::EMPTY, end: End::Done };
+    pub const EMPTY: Self =
+        Self { steps: Vec::new(), status: StatusWrite::EMPTY, end: End::Done, basis: Basis::NONE };
 
     /// Forgets what was to be done.
     pub(super) fn clear(&mut self) {
         self.steps.clear();
         self.status = StatusWrite::EMPTY;
         self.end = End::Done;
+        self.basis = Basis::NONE;
     }
 
     /// Adds a step. Whether there was room; if not, the key comes back for the rest.

@@ -6,14 +6,13 @@ use crate::control::{Activity, BodySource, Purpose, Write};
 use crate::event::Message;
 use crate::kind::Kind;
 use crate::link::Slot;
-use crate::planted::{Bug, planted};
 use crate::request::ContentType;
 use crate::store::{self, Cache, Entry, Head, Record, ReplicaSet};
 use crate::time::Duration;
 use crate::wire::Strategy;
 use crate::zero::ZeroOption;
 
-use super::basis::Basis;
+use super::basis::{Basis, Ground};
 use super::controller::{INFO, Sync};
 use super::decide::decide;
 use super::plan::{End, Plan, StatusWrite, Step, Warning};
@@ -83,23 +82,14 @@ impl Worker {
             return None;
         }
         let cache = &*sync.world.cache;
-        match step {
-            // Somebody else has scaled it: Kubernetes would run into a conflict.
-            Step::Scale { set, from, .. } if !is_size(cache, key, set, from) => {
-                self.step_failed(Outcome::Retry);
-            }
-            step if !self.basis.allows(&step, cache, key) => self.decide_anew(),
-            // What was decided no longer holds: an old pod has turned up, or somebody else has told
-            // of a newer generation.
-            Step::Create { replicas: 1.., .. } if old_pod_runs(cache, key) => {
-                self.stop(Outcome::Retry);
-            }
-            Step::Status if self.is_outdated(cache, key) => self.stop(Outcome::Retry),
-            step => match write_of(cache, key, &step) {
+        match self.plan.basis.of_step(&step, &self.plan, cache, key) {
+            Ground::Holds => match write_of(cache, key, &step) {
                 Some(write) => return Some(write),
                 // What it is about has gone meanwhile.
                 None => self.stop(Outcome::Retry),
             },
+            Ground::Gone => self.decide_anew(),
+            Ground::Conflict => self.step_failed(Outcome::Retry),
         }
         None
     }
@@ -114,11 +104,6 @@ impl Worker {
         let Some(left) = sync.keys.lag_left(key, lag, now) else { return false };
         sync.keys.queue.add_after(key, left, now);
         true
-    }
-
-    fn is_outdated(&self, cache: &Cache<'_>, key: Slot) -> bool {
-        let told = cache.deployments.get(key).map_or(0, |d| d.record.observed_generation());
-        self.plan.status.counts.get().is_some_and(|counts| counts.observed_generation < told)
     }
 
     /// The step at hand has failed. Scaling down old ReplicaSets may fail: then that is all of it
@@ -170,7 +155,7 @@ impl Worker {
 
     fn decide(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) {
         let wall = sync.world.wall;
-        self.basis = Basis::of(sync.world.cache, key);
+        self.plan.basis = Basis::of(sync.world.cache, key);
         sync.fill_view(key);
         let view = &mut *sync.view;
         self.sizes = (view.deployment.replicas, view.deployment.max_replicas());
@@ -256,26 +241,6 @@ fn write_of(cache: &Cache<'_>, key: Slot, step: &Step) -> Option<Write> {
         Step::Delete { .. } => Write::delete(Purpose::Step, kind, slot, head),
         Step::Warn(_) => return None,
     })
-}
-
-/// Whether a Deployment that recreates has a pod of an old template. A rollback does not ask.
-fn old_pod_runs(cache: &Cache<'_>, key: Slot) -> bool {
-    let Some(d) = cache.deployments.get(key) else { return false };
-    let template = d.record.template();
-    d.record.strategy() == Strategy::Recreate
-        && !planted(Bug::RecreateImpatient)
-        && d.record.rollback_to().value().is_none()
-        && cache
-            .replica_sets_of(key)
-            .filter(|(_, set)| set.record.template() != template)
-            .flat_map(|(slot, _)| cache.pods_of(Kind::ReplicaSet, slot))
-            .any(|(_, pod)| !pod.record.phase().is_terminal())
-}
-
-/// Whether a ReplicaSet still is the Deployment's and of this size.
-fn is_size(cache: &Cache<'_>, key: Slot, set: Slot, size: i32) -> bool {
-    cache.owner_of(Kind::ReplicaSet, set).of(Kind::Deployment) == Some(key)
-        && cache.replica_sets.get(set).is_some_and(|set| set.record.replicas == size)
 }
 
 /// Whether a plan takes pods from ReplicaSets of other templates.

@@ -8,7 +8,6 @@ use crate::link::Slot;
 use crate::time::Instant;
 use crate::wire::Uid;
 
-use super::basis::Basis;
 use super::plan::{Plan, Step};
 
 /// The state of one sync. All requests of a key come from one worker, in order.
@@ -27,7 +26,6 @@ pub(crate) struct Worker {
     pub(crate) is_held_up: bool,
     /// `desired-replicas` and `max-replicas` of ReplicaSets that are scaled.
     pub(crate) sizes: (i32, i32),
-    pub(crate) basis: Basis,
     pub(crate) has_deadline: bool,
     pub(crate) error: String<{ limits::MESSAGE }>,
     pub(crate) outcome: Outcome,
@@ -69,7 +67,6 @@ impl Worker {
         open: false,
         is_held_up: false,
         sizes: (0, 0),
-        basis: Basis::NONE,
         has_deadline: false,
         error: String::new(),
         outcome: Outcome::Good,
