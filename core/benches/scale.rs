@@ -13,7 +13,7 @@ use picokube_core::link::Slot;
 use picokube_core::queue::{Item, Next, Queue};
 use picokube_core::store::{Applied, Cache, Change, Kind, Owner, Refusal};
 use picokube_core::time::{Duration, Instant};
-use picokube_core::watch::{Feed, Handler, Place, Shape, Source};
+use picokube_core::watch::{BodyShape, Feed, Handler, Place, Source};
 use picokube_core::wire::{
     ConditionStatus, ControllerRef, Decoder, Meta, ObjectFault, OwnerKind, Pod, ReplicaSet,
     ResourceVersion, Uid,
@@ -118,7 +118,7 @@ fn pod_bytes(cached: usize, events: usize) {
         let (mut place, handler) = (Place::NEW, &mut Ignore);
         let (decoder, place) = (Some(&mut *decoder), &mut place);
         let mut feed = Feed { decoder, place, cache, handler, namespaces: &[], shares: false };
-        feed.begin(Shape::Watch);
+        feed.begin(BodyShape::Watch);
         for event in 0..events {
             let at = event % frames.len();
             // A version that is known already would not be read.

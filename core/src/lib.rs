@@ -3,13 +3,13 @@
 //! Read these two first: [`manager::Manager`], which an embedder drives, and [`request::Request`], which it
 //! hands out. [`resources!`] names the memory for a cluster of some size.
 //!
-//! From the outside in: [`manager`] runs the controllers, each of which is a folder ([`deployment`],
-//! [`replicaset`]) and a line of the [`registry`]; [`control`] is what they have in common. They decide on
-//! what the [`store`] keeps of the cluster, which has a table for each [`kind`] and is filled by [`watch`].
-//! [`wire`] says which fields of an object are looked at while its [`json`] streams by, [`text`] keeps names
+//! From the outside in: [`manager`] runs the controllers, each of which is a folder (`deployment`,
+//! `replicaset`) and a line of the [`registry`]; `control` is what they have in common. They decide on
+//! what the `store` keeps of the cluster, which has a table for each [`kind`] and is filled by [`watch`].
+//! `wire` says which fields of an object are looked at while its `json` streams by, `text` keeps names
 //! and labels in little memory. What goes out is written on demand, or made of an object that streams by
-//! once more ([`splice`]). [`queue`], [`expect`], [`backoff`], [`event`] and [`time`] are what they are
-//! called in Kubernetes.
+//! once more ([`splice`]). `queue`, `expect`, [`backoff`], `event` and [`time`] are what they are
+//! called in Kubernetes. Rooms without a link are not for embedders, and may change at any time.
 #![no_std]
 #![forbid(unsafe_code)]
 // Input reaches everything here, so nothing here may stop the firmware.
@@ -27,30 +27,48 @@
 #[cfg(test)]
 extern crate std;
 
+// What an embedder works with.
 pub mod backoff;
-pub mod control;
-pub mod deployment;
-pub mod event;
-pub mod expect;
-pub mod json;
 pub mod kind;
 pub mod limits;
-pub mod link;
 pub mod manager;
 pub mod metrics;
-pub mod planted;
-pub mod queue;
+pub mod random;
 pub mod registry;
-pub mod replicaset;
-#[cfg(feature = "replication-controller")]
-pub mod replication_controller;
 pub mod request;
 pub mod resources;
-mod sort;
 pub mod splice;
-pub mod store;
-pub mod text;
 pub mod time;
 pub mod watch;
+
+// The rooms behind: open to this project's tests, benches and simulation, and without any promise to others.
+#[doc(hidden)]
+pub mod control;
+#[doc(hidden)]
+pub mod deployment;
+#[doc(hidden)]
+pub mod event;
+#[doc(hidden)]
+pub mod expect;
+#[doc(hidden)]
+pub mod json;
+#[doc(hidden)]
+pub mod link;
+#[doc(hidden)]
+pub mod planted;
+#[doc(hidden)]
+pub mod queue;
+#[doc(hidden)]
+pub mod replicaset;
+#[cfg(feature = "replication-controller")]
+#[doc(hidden)]
+pub mod replication_controller;
+mod sort;
+#[doc(hidden)]
+pub mod store;
+#[doc(hidden)]
+pub mod text;
+#[doc(hidden)]
 pub mod wire;
+#[doc(hidden)]
 pub mod zero;

@@ -10,6 +10,7 @@ use core::fmt;
 
 use crate::limits::Target;
 use crate::splice::Splice;
+use crate::time::Timestamp;
 
 /// Tells which request an answer belongs to. Good for one request: when that has ended, a late
 /// answer under the same ticket is ignored.
@@ -85,6 +86,36 @@ pub struct Request {
     pub content_type: ContentType,
     /// The body.
     pub body: Body,
+}
+
+/// The head of a response: what of it matters here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct ResponseHead {
+    /// The HTTP status.
+    pub status: u16,
+    /// `Date`: the server's clock is the only one.
+    pub date: Option<Timestamp>,
+    /// `Retry-After` in seconds.
+    pub retry_after: Option<u32>,
+}
+
+impl ResponseHead {
+    /// A head with the texts of its headers `Date` and `Retry-After`. One that is not understood is as
+    /// good as none.
+    pub fn new(status: u16, date: Option<&[u8]>, retry_after: Option<&[u8]>) -> Self {
+        let seconds = |text| core::str::from_utf8(text).ok()?.trim().parse().ok();
+        Self {
+            status,
+            date: date.and_then(Timestamp::parse_http_date),
+            retry_after: retry_after.and_then(seconds),
+        }
+    }
+
+    /// A head without headers.
+    pub const fn of_status(status: u16) -> Self {
+        Self { status, date: None, retry_after: None }
+    }
 }
 
 /// The body of a request.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use picokube_core::json::Reason;
+use picokube_core::json::ErrorReason;
 use proptest::prelude::*;
 use serde_json::Value;
 use support::{read, skip};
@@ -191,28 +191,28 @@ fn depth_is_limited_as_in_serde_json() {
         }
     }
     let error = read([&b"[".repeat(128)[..]]).unwrap_err();
-    assert_eq!((error.offset, error.reason), (127, Reason::TooDeep));
+    assert_eq!((error.offset, error.reason), (127, ErrorReason::TooDeep));
     assert_eq!(error.to_string(), "invalid JSON at byte 127: nested too deeply");
 }
 
 #[test]
 fn errors_tell_the_place_and_the_reason() {
     for (text, offset, reason) in [
-        (&b"{\"a\": tru}"[..], 9, Reason::InvalidLiteral),
-        (b"{\"a\" 1}", 5, Reason::ExpectedColon),
-        (b"{\"a\":1 1}", 7, Reason::ExpectedCommaOrEnd),
-        (b"[1}", 2, Reason::ExpectedCommaOrEnd),
-        (b"{1", 1, Reason::ExpectedKey),
-        (b"[1,]", 3, Reason::ExpectedValue),
-        (b"[-x]", 2, Reason::InvalidNumber),
-        (b"[1e400]", 6, Reason::NumberOutOfRange),
-        (b"\"ab\ncd\"", 3, Reason::ControlCharacter),
-        (b"\"ab\\xcd\"", 4, Reason::InvalidEscape),
-        (b"\"ab\\ud800cd\"", 9, Reason::LoneSurrogate),
-        (b"\"\\ud800cd\xff\"", 7, Reason::LoneSurrogate),
-        (b"\"ab\xffcd\"", 3, Reason::InvalidUtf8),
-        (b"[] []", 3, Reason::TrailingData),
-        (b"[1, 2", 5, Reason::UnexpectedEnd),
+        (&b"{\"a\": tru}"[..], 9, ErrorReason::InvalidLiteral),
+        (b"{\"a\" 1}", 5, ErrorReason::ExpectedColon),
+        (b"{\"a\":1 1}", 7, ErrorReason::ExpectedCommaOrEnd),
+        (b"[1}", 2, ErrorReason::ExpectedCommaOrEnd),
+        (b"{1", 1, ErrorReason::ExpectedKey),
+        (b"[1,]", 3, ErrorReason::ExpectedValue),
+        (b"[-x]", 2, ErrorReason::InvalidNumber),
+        (b"[1e400]", 6, ErrorReason::NumberOutOfRange),
+        (b"\"ab\ncd\"", 3, ErrorReason::ControlCharacter),
+        (b"\"ab\\xcd\"", 4, ErrorReason::InvalidEscape),
+        (b"\"ab\\ud800cd\"", 9, ErrorReason::LoneSurrogate),
+        (b"\"\\ud800cd\xff\"", 7, ErrorReason::LoneSurrogate),
+        (b"\"ab\xffcd\"", 3, ErrorReason::InvalidUtf8),
+        (b"[] []", 3, ErrorReason::TrailingData),
+        (b"[1, 2", 5, ErrorReason::UnexpectedEnd),
     ] {
         for chunk in 1..=text.len() {
             let error = read(text.chunks(chunk)).unwrap_err();

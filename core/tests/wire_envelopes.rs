@@ -3,8 +3,8 @@
 use picokube_core::json::Digest;
 use picokube_core::text::{Fingerprint, Label};
 use picokube_core::wire::{
-    Change, Decoder, Deployment, ListEvent, Memory, Meta, PausedList, Pod, Reason, ReplicaSet,
-    WatchEvent,
+    Decoder, Deployment, EventType, KnownObjects, ListEvent, Meta, PausedList, Pod, ReplicaSet,
+    StatusReason, WatchEvent,
 };
 use serde_json::{Value, json};
 
@@ -279,9 +279,9 @@ fn a_watch_that_is_cut_off_or_garbled_says_so() {
 
 #[test]
 fn what_is_known_is_not_read_again_but_must_be_json() {
-    struct Knows(fn(Option<Change>, &Meta) -> bool);
-    impl Memory<Pod> for Knows {
-        fn suffices(&self, change: Option<Change>, meta: &Meta) -> bool {
+    struct Knows(fn(Option<EventType>, &Meta) -> bool);
+    impl KnownObjects<Pod> for Knows {
+        fn suffices(&self, change: Option<EventType>, meta: &Meta) -> bool {
             self.0(change, meta)
         }
     }
@@ -308,7 +308,7 @@ fn what_is_known_is_not_read_again_but_must_be_json() {
         Ok::<_, &str>(events)
     };
     let knows_b = Knows(|change, meta| {
-        matches!(change, Some(Change::Added | Change::Modified)) && meta.name == "b"
+        matches!(change, Some(EventType::Added | EventType::Modified)) && meta.name == "b"
     });
     let mut faulty = pod("b");
     faulty["metadata"]["labels"] = json!(7);
@@ -344,8 +344,8 @@ fn what_is_known_is_not_read_again_but_must_be_json() {
 fn a_template_that_is_known_is_not_read() {
     /// Knows the templates of first generations.
     struct FirstGeneration;
-    impl Memory<ReplicaSet> for FirstGeneration {
-        fn suffices(&self, _: Option<Change>, _: &Meta) -> bool {
+    impl KnownObjects<ReplicaSet> for FirstGeneration {
+        fn suffices(&self, _: Option<EventType>, _: &Meta) -> bool {
             false
         }
 
@@ -416,7 +416,7 @@ fn bookmarks_are_read_for_every_kind() {
 
 #[test]
 fn reasons_and_changes_have_names() {
-    assert_eq!(Reason::parse("Gone"), Reason::Gone);
-    assert_eq!(Reason::parse("SomethingNew"), Reason::Unknown);
-    assert_ne!(Change::Added, Change::Deleted);
+    assert_eq!(StatusReason::parse("Gone"), StatusReason::Gone);
+    assert_eq!(StatusReason::parse("SomethingNew"), StatusReason::Unknown);
+    assert_ne!(EventType::Added, EventType::Deleted);
 }

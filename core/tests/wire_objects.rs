@@ -5,7 +5,7 @@ use picokube_core::text::{Fingerprint, Operator};
 use picokube_core::time::Timestamp;
 use picokube_core::wire::{
     Answer, ConditionStatus, Decoder, Deployment, IntAnnotation, IntOrPercent, Lease, Object,
-    OwnerKind, Phase, Pod, Reason, ReplicaSet, Status, Strategy, Uid,
+    OwnerKind, Pod, PodPhase, ReplicaSet, Status, StatusReason, Strategy, Uid,
 };
 use serde_json::{Value, json};
 
@@ -88,7 +88,7 @@ fn a_pod_has_what_controllers_count_and_rank() {
     assert_eq!(owner.uid, uid("5e8f1a20-3b4c-4d5e-8f70-a1b2c3d4e5f6"));
     assert_eq!(pod.deletion_cost, -20);
     assert_eq!(pod.node, "gateway-node-7");
-    assert_eq!(pod.phase, Phase::Running);
+    assert_eq!(pod.phase, PodPhase::Running);
     assert!(pod.is_ready());
     assert_eq!(pod.ready_transition, time("2026-03-02T08:15:41Z"));
     assert_eq!((pod.restarts, pod.sidecar_restarts), (2, 4));
@@ -199,7 +199,7 @@ fn a_lease_has_its_holder_and_times() {
 fn a_status_tells_code_reason_and_causes() {
     for chunk in 1..STATUS.len() {
         let status = read_status(STATUS, chunk);
-        assert_eq!((status.code, status.reason), (403, Reason::Forbidden));
+        assert_eq!((status.code, status.reason), (403, StatusReason::Forbidden));
         assert!(status.message.ends_with("because it is being terminated"));
         assert!(status.namespace_terminating && !status.resource_version_too_large);
         assert_eq!(status.retry_after_seconds, None);
@@ -215,7 +215,7 @@ fn a_status_tells_code_reason_and_causes() {
         },
     });
     let status = read_status(&too_large.to_string(), 7);
-    assert_eq!((status.code, status.reason), (504, Reason::Timeout));
+    assert_eq!((status.code, status.reason), (504, StatusReason::Timeout));
     assert!(status.resource_version_too_large && !status.namespace_terminating);
     assert_eq!(status.retry_after_seconds, Some(1));
     let long = "é".repeat(5_000);
@@ -417,7 +417,7 @@ fn readiness_phase_finalizers_and_deletion_are_seen() {
     })
     .unwrap();
     assert!(pod.node.is_empty());
-    assert_eq!((pod.ready.get(), pod.phase), (None, Phase::Empty));
+    assert_eq!((pod.ready.get(), pod.phase), (None, PodPhase::Empty));
 }
 
 #[test]

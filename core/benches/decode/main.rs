@@ -8,9 +8,9 @@
 mod callgrind;
 mod serde_pod;
 
-use picokube_core::json::{Digest, Event, Step, Tokenizer};
+use picokube_core::json::{Digest, Flow, Token, Tokenizer};
 use picokube_core::wire::{
-    Answer, Change, Decoder, Deployment, Memory, Meta, Object, Pod, ReplicaSet,
+    Answer, Decoder, Deployment, EventType, KnownObjects, Meta, Object, Pod, ReplicaSet,
 };
 use serde::de::IgnoredAny;
 use std::hint::black_box;
@@ -51,8 +51,8 @@ const CASES: [Case; 8] = [
 /// What somebody knows who reads everything.
 struct Nothing;
 
-impl<K> Memory<K> for Nothing {
-    fn suffices(&self, _: Option<Change>, _: &Meta) -> bool {
+impl<K> KnownObjects<K> for Nothing {
+    fn suffices(&self, _: Option<EventType>, _: &Meta) -> bool {
         false
     }
 }
@@ -60,8 +60,8 @@ impl<K> Memory<K> for Nothing {
 /// What somebody knows who has seen this generation.
 struct KnownTemplate;
 
-impl Memory<Deployment> for KnownTemplate {
-    fn suffices(&self, _: Option<Change>, _: &Meta) -> bool {
+impl KnownObjects<Deployment> for KnownTemplate {
+    fn suffices(&self, _: Option<EventType>, _: &Meta) -> bool {
         false
     }
 
@@ -113,7 +113,12 @@ fn decode<K: Object>(text: &[u8], chunk: usize, documents: usize) {
     decode_news::<K>(text, chunk, &Nothing, documents);
 }
 
-fn decode_news<K: Object>(text: &[u8], chunk: usize, memory: &dyn Memory<K>, documents: usize) {
+fn decode_news<K: Object>(
+    text: &[u8],
+    chunk: usize,
+    memory: &dyn KnownObjects<K>,
+    documents: usize,
+) {
     let mut decoder = Box::new(Decoder::<K>::new());
     for _ in 0..documents {
         decoder.reset();
@@ -130,7 +135,7 @@ fn decode_news<K: Object>(text: &[u8], chunk: usize, memory: &dyn Memory<K>, doc
 fn ignore(documents: usize) {
     for _ in 0..documents {
         let mut tokenizer = Tokenizer::new();
-        let read = tokenizer.feed(black_box(POD), &mut |_: Event<'_>| Step::Skip);
+        let read = tokenizer.feed(black_box(POD), &mut |_: Token<'_>| Flow::Skip);
         black_box(read).expect("JSON");
     }
 }

@@ -1,18 +1,23 @@
 //! The controllers in a program of one's own: no executor, no driver, a loop and plain sockets.
 //!
+//! What stands for an HTTP client of one's own is in `http.rs`.
+//!
 //! `cargo run --package picokube-core --example embed -- 127.0.0.1:8001`. See docs/embedding.md.
 
+mod http;
+
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::io::{ErrorKind, Read};
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use picokube_core::kind::Kind;
 use picokube_core::manager::{Body, Failure, Manager, Request, Settings, Workspace};
 use picokube_core::splice::{SpliceError, Splicer};
-use picokube_core::store::Kind;
-use picokube_core::time::{Instant, Timestamp};
+use picokube_core::time::Instant;
 use picokube_core::watch::{Command, Input, RequestId};
+
+use http::{Exchange, exchange};
 
 /// Fixed when the program is built; all zero, so that it could be a `static` in `.bss`.
 type Memory = picokube_core::resources! { pods: 64, replica_sets: 16, deployments: 8 };
@@ -32,7 +37,7 @@ fn main() {
     };
     loop {
         run_watches(&mut manager);
-        while let Some(request) = manager.poll(now(), random()) {
+        while let Some(request) = manager.poll(now()) {
             let ticket = request.ticket;
             let answer = carry_out(&mut manager, &request, &server);
             let mut rest = answer.as_deref().unwrap_or_default();
@@ -51,14 +56,14 @@ fn main() {
 
 /// Does what the manager wants of a watch, and hands it what has come.
 fn run_watch(manager: &mut Manager<'_>, kind: Kind, open: &mut Open, server: &str) {
-    while let Some(command) = manager.poll_watch(kind, now(), random()) {
+    while let Some(command) = manager.poll_watch(kind, now()) {
         match command {
             Command::Send(request) => {
                 let id = request.id();
                 match Exchange::begin(server, &format!("GET {request}"), "", b"") {
                     Ok(exchange) => *open = Some((id, exchange)),
                     Err(_) => {
-                        manager.handle_watch(kind, now(), random(), id, Input::Refused);
+                        manager.handle_watch(kind, now(), id, Input::Refused);
                     }
                 }
             }
@@ -70,11 +75,9 @@ fn run_watch(manager: &mut Manager<'_>, kind: Kind, open: &mut Open, server: &st
     let read = exchange.stream.read(&mut bytes);
     exchange.body.extend(&bytes[..*read.as_ref().unwrap_or(&0)]);
     let head = exchange.new_head();
-    // The server's clock is the only one.
-    head.into_iter().for_each(|(_, date)| manager.set_date(now(), date));
-    let mut feed = |input: Input<'_>| manager.handle_watch(kind, now(), random(), *id, input);
-    if let Some((status, _)) = head {
-        feed(Input::Head { status, retry_after: None });
+    let mut feed = |input: Input<'_>| manager.handle_watch(kind, now(), *id, input);
+    if let Some(head) = head {
+        feed(Input::Head(head));
     }
     if exchange.has_head {
         // What is not taken now is handed over again.
@@ -105,9 +108,9 @@ fn carry_out(
         Body::Splice(splice) => {
             let (mut splicer, mut window) = (Splicer::new(splice), [0; 256]);
             while let Some(source) = splicer.source().cloned() {
-                let (status, source) = exchange(server, &format!("GET {source}"), "", b"")?;
-                if status != 200 {
-                    return Err(Failure::Source(status));
+                let (head, source) = exchange(server, &format!("GET {source}"), "", b"")?;
+                if head.status != 200 {
+                    return Err(Failure::Source(head.status));
                 }
                 let mut bytes = &source[..];
                 while !bytes.is_empty() {
@@ -123,47 +126,9 @@ fn carry_out(
     }
     body.extend(text.bytes());
     let line = format!("{} {}", request.method.name(), request.target);
-    let (status, answer) = exchange(server, &line, request.content_type.name(), &body)?;
-    manager.response_head(ticket, now(), status, None);
+    let (head, answer) = exchange(server, &line, request.content_type.name(), &body)?;
+    manager.response_head(ticket, now(), head);
     Ok(answer)
-}
-
-/// The transport: HTTP/1.0, where the end of the connection is the end of the answer.
-struct Exchange {
-    stream: TcpStream,
-    has_head: bool,
-    body: Vec<u8>,
-}
-
-impl Exchange {
-    fn begin(server: &str, line: &str, kind: &str, body: &[u8]) -> io::Result<Self> {
-        let mut stream = TcpStream::connect(server)?;
-        let len = body.len();
-        write!(stream, "{line} HTTP/1.0\r\nContent-Type: {kind}\r\nContent-Length: {len}\r\n\r\n")?;
-        stream.write_all(body)?;
-        stream.set_nonblocking(true)?;
-        Ok(Self { stream, has_head: false, body: vec![] })
-    }
-
-    /// Status and date, when the head has just become complete.
-    fn new_head(&mut self) -> Option<(u16, Timestamp)> {
-        let end = self.body.windows(4).position(|end| end == b"\r\n\r\n");
-        let head: Vec<u8> = self.body.drain(..end.filter(|_| !self.has_head)? + 4).collect();
-        self.has_head = true;
-        let text = String::from_utf8_lossy(&head).to_lowercase();
-        let date = head.get(text.find("\r\ndate: ")? + 8..)?.get(..29)?;
-        Some((text.split(' ').nth(1)?.parse().ok()?, Timestamp::parse_http_date(date)?))
-    }
-}
-
-/// A whole exchange: status and body.
-fn exchange(server: &str, line: &str, kind: &str, body: &[u8]) -> Result<(u16, Vec<u8>), Failure> {
-    let mut exchange = Exchange::begin(server, line, kind, body).map_err(|_| Failure::NotSent)?;
-    let Exchange { stream, body, .. } = &mut exchange;
-    let read = stream.set_nonblocking(false).and_then(|()| stream.read_to_end(body));
-    read.map_err(|_| Failure::Ambiguous)?;
-    let (status, _) = exchange.new_head().ok_or(Failure::Ambiguous)?;
-    Ok((status, exchange.body))
 }
 
 /// A clock that never goes back.
@@ -175,8 +140,4 @@ fn now() -> Instant {
 /// A number that nobody outside knows.
 fn secret() -> u64 {
     RandomState::new().hash_one(0)
-}
-
-fn random() -> u32 {
-    secret() as u32
 }

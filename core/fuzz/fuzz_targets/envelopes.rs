@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use picokube_core::json::{Digest, Error};
 use picokube_core::wire::{
-    Change, Decoder, Deployment, Memory, Meta, Object, PausedList, Pod, ReplicaSet,
+    Decoder, Deployment, EventType, KnownObjects, Meta, Object, PausedList, Pod, ReplicaSet,
 };
 use std::fmt::Debug;
 
@@ -54,8 +54,8 @@ fn news<K: Object + Debug>(text: &[u8], chunk: usize) -> Vec<String> {
 /// Knows what is odd about objects.
 struct Odd;
 
-impl<K: Object> Memory<K> for Odd {
-    fn suffices(&self, _: Option<Change>, meta: &Meta) -> bool {
+impl<K: Object> KnownObjects<K> for Odd {
+    fn suffices(&self, _: Option<EventType>, meta: &Meta) -> bool {
         meta.name.len() % 2 == 1
     }
 

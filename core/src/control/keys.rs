@@ -3,7 +3,7 @@
 use crate::kind::Kind;
 use crate::link::Slot;
 use crate::queue::{Item, Next, Queue};
-use crate::store::{Cache, Change, Event, Owner};
+use crate::store::{Cache, Change, ChangeType, Owner};
 use crate::time::{Duration, Instant};
 use crate::wire::Uid;
 
@@ -62,18 +62,18 @@ impl Keys<'_> {
     /// The object of a key has changed.
     pub(crate) fn changed(&mut self, cache: &mut Cache<'_>, change: &Change) {
         let Change { slot, event, same_version, uid_changed, .. } = *change;
-        if event == Event::Deleted || uid_changed {
+        if event == ChangeType::Deleted || uid_changed {
             self.status_told(slot);
         }
         match event {
-            Event::Deleted => {
+            ChangeType::Deleted => {
                 if self.queue.retire(slot) {
                     cache.free(self.kind, slot);
                 }
             }
             // The echo of an own write whose answer was heard before.
-            Event::Updated if same_version => {}
-            Event::Updated | Event::Added => self.queue.add(slot),
+            ChangeType::Updated if same_version => {}
+            ChangeType::Updated | ChangeType::Added => self.queue.add(slot),
         }
     }
 

@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 use crate::link::Slot;
 use crate::store::Seconds;
 use crate::time::Timestamp;
-use crate::wire::{Phase, Uid};
+use crate::wire::{PodPhase, Uid};
 
 /// What the rules look at.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ pub struct Rank {
     /// Bound to a node.
     pub scheduled: bool,
     /// `status.phase`
-    pub phase: Phase,
+    pub phase: PodPhase,
     /// The condition `Ready` is true.
     pub ready: bool,
     /// `controller.kubernetes.io/pod-deletion-cost`
@@ -77,10 +77,10 @@ pub fn deletion_order(a: &Rank, b: &Rank, now: Timestamp) -> Ordering {
 }
 
 /// Pending, then Unknown, then Running; whatever else ranks with Pending.
-const fn phase_order(phase: Phase) -> u8 {
+const fn phase_order(phase: PodPhase) -> u8 {
     match phase {
-        Phase::Unknown => 1,
-        Phase::Running => 2,
+        PodPhase::Unknown => 1,
+        PodPhase::Running => 2,
         _ => 0,
     }
 }
@@ -120,7 +120,7 @@ mod tests {
     fn healthy() -> Rank {
         Rank {
             scheduled: true,
-            phase: Phase::Running,
+            phase: PodPhase::Running,
             ready: true,
             deletion_cost: 0,
             colocated: 1,
@@ -142,11 +142,11 @@ mod tests {
         for (first, second) in [
             (Rank { scheduled: false, ..base }, cheap(doubled(Rank { ready: false, ..young }))),
             (
-                Rank { phase: Phase::Pending, ..base },
-                cheap(Rank { phase: Phase::Unknown, ..young }),
+                Rank { phase: PodPhase::Pending, ..base },
+                cheap(Rank { phase: PodPhase::Unknown, ..young }),
             ),
-            (Rank { phase: Phase::Unknown, ..base }, cheap(Rank { ready: false, ..young })),
-            (Rank { phase: Phase::Other, ..base }, Rank { phase: Phase::Unknown, ..young }),
+            (Rank { phase: PodPhase::Unknown, ..base }, cheap(Rank { ready: false, ..young })),
+            (Rank { phase: PodPhase::Other, ..base }, Rank { phase: PodPhase::Unknown, ..young }),
             (Rank { ready: false, ..base }, cheap(doubled(young))),
             (cheap(base), doubled(young)),
             (doubled(base), young),

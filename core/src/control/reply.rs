@@ -2,7 +2,7 @@
 
 use crate::planted::{Bug, planted};
 use crate::request::Failure;
-use crate::wire::{Meta, Reason, Status, Uid};
+use crate::wire::{Meta, Status, StatusReason, Uid};
 
 /// An answer, or what came instead.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ impl Reply<'_> {
 
 impl Verdict {
     pub(crate) fn of(code: u16, status: Option<&Status>) -> Self {
-        let reason = status.map_or(Reason::Unknown, |status| status.reason);
+        let reason = status.map_or(StatusReason::Unknown, |status| status.reason);
         match code {
             200..=299 => Self::Done,
             409 if planted(Bug::ConflictSwallowed) => Self::Done,
@@ -51,7 +51,7 @@ impl Verdict {
                 Self::NamespaceTerminating
             }
             404 => Self::NotFound,
-            409 if reason == Reason::AlreadyExists => Self::AlreadyExists,
+            409 if reason == StatusReason::AlreadyExists => Self::AlreadyExists,
             409 => Self::Conflict,
             422 => Self::Invalid,
             _ => Self::Refused,

@@ -13,7 +13,7 @@ use crate::planted::{Bug, planted};
 use crate::request::Failure;
 use crate::splice::Splice;
 use crate::store::ConditionReason;
-use crate::store::{Cache, Change, Event, Owner};
+use crate::store::{Cache, Change, ChangeType, Owner};
 use crate::text::{Name, push_cut};
 use crate::time::Instant;
 use crate::wire::{ConditionStatus, Strategy};
@@ -131,9 +131,9 @@ impl<'a> DeploymentController<'a> {
     /// A Deployment that recreates its pods waits until the old ones are gone. To leave its
     /// ReplicaSet is as good; of one that is being deleted, no status tells.
     fn pod_changed(&mut self, cache: &Cache<'_>, change: &Change) {
-        let is_replay = change.event == Event::Updated && change.same_version;
+        let is_replay = change.event == ChangeType::Updated && change.same_version;
         let has_left = change.deleting && change.owner_changed && !is_replay;
-        if (change.event != Event::Deleted && !has_left) || planted(Bug::WakeForgotten) {
+        if (change.event != ChangeType::Deleted && !has_left) || planted(Bug::WakeForgotten) {
             return;
         }
         let Some(rs) = change.old_owner.of(Kind::ReplicaSet) else { return };
@@ -150,16 +150,16 @@ impl<'a> DeploymentController<'a> {
     fn replica_set_changed(&mut self, cache: &Cache<'_>, change: &Change) {
         let Change { slot, event, old_owner, new_owner, .. } = *change;
         match event {
-            Event::Deleted => return self.keys.add_owner(old_owner),
+            ChangeType::Deleted => return self.keys.add_owner(old_owner),
             // The echo of an own write whose answer was heard before.
-            Event::Updated if change.same_version => return,
-            Event::Updated | Event::Added => {}
+            ChangeType::Updated if change.same_version => return,
+            ChangeType::Updated | ChangeType::Added => {}
         }
         if change.owner_changed {
             self.keys.add_owner(old_owner);
         }
         self.keys.add_owner(new_owner);
-        let is_news = event == Event::Added || change.labels_changed || change.owner_changed;
+        let is_news = event == ChangeType::Added || change.labels_changed || change.owner_changed;
         if new_owner == Owner::None && is_news && !change.deleting {
             self.keys.add_selecting(cache, Kind::ReplicaSet, slot);
         }

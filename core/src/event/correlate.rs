@@ -20,7 +20,7 @@ const GROUP: usize = 32;
 /// What is remembered of events: one element of each table. The least recently used of those that
 /// share a group goes first.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory {
+pub struct Remembered {
     similar: Similar,
     counted: Counted,
     spammer: Spammer,
@@ -53,7 +53,7 @@ struct Spammer {
     full_at: Instant,
 }
 
-impl Memory {
+impl Remembered {
     /// Nothing is remembered.
     pub const EMPTY: Self = Self {
         similar: Similar { key: 0, used: 0, messages: [0; SIMILAR], len: 0, last: Instant::ZERO },
@@ -62,8 +62,8 @@ impl Memory {
     };
 }
 
-impl AsMut<Memory> for Memory {
-    fn as_mut(&mut self) -> &mut Memory {
+impl AsMut<Remembered> for Remembered {
+    fn as_mut(&mut self) -> &mut Remembered {
         self
     }
 }
@@ -96,7 +96,7 @@ pub(super) struct Correlated {
 
 /// Passes an event on through all three tables.
 pub(super) fn correlate(
-    memory: &mut [impl AsMut<Memory>],
+    memory: &mut [impl AsMut<Remembered>],
     tick: u64,
     keys: &Keys,
     fresh_name: u64,
@@ -111,13 +111,13 @@ pub(super) fn correlate(
     Correlated { combined, count, name, first, silenced }
 }
 
-fn aggregate(memory: &mut [impl AsMut<Memory>], tick: u64, keys: &Keys, now: Instant) -> bool {
+fn aggregate(memory: &mut [impl AsMut<Remembered>], tick: u64, keys: &Keys, now: Instant) -> bool {
     let key = keys.similar.to_bits();
     let Some(similar) = slot(memory, |memory| &mut memory.similar, |s| (s.key, s.used), key) else {
         return false;
     };
     if similar.key != key || now.since(similar.last) > SIMILAR_FOR {
-        *similar = Similar { key, len: 0, ..Memory::EMPTY.similar };
+        *similar = Similar { key, len: 0, ..Remembered::EMPTY.similar };
     }
     similar.used = tick;
     similar.last = now;
@@ -137,7 +137,7 @@ fn aggregate(memory: &mut [impl AsMut<Memory>], tick: u64, keys: &Keys, now: Ins
 }
 
 fn count(
-    memory: &mut [impl AsMut<Memory>],
+    memory: &mut [impl AsMut<Remembered>],
     tick: u64,
     key: Fingerprint,
     fresh_name: u64,
@@ -158,7 +158,7 @@ fn count(
 }
 
 fn take_token(
-    memory: &mut [impl AsMut<Memory>],
+    memory: &mut [impl AsMut<Remembered>],
     tick: u64,
     key: Fingerprint,
     now: Instant,
@@ -181,8 +181,8 @@ fn take_token(
 
 /// The element with this key, or else the one of its group that was used least recently.
 fn slot<T>(
-    memory: &mut [impl AsMut<Memory>],
-    table: impl Fn(&mut Memory) -> &mut T,
+    memory: &mut [impl AsMut<Remembered>],
+    table: impl Fn(&mut Remembered) -> &mut T,
     key_and_use: impl Fn(&T) -> (u64, u64),
     key: u64,
 ) -> Option<&mut T> {
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     struct Correlator<const N: usize = 8> {
-        memory: [Memory; N],
+        memory: [Remembered; N],
         tick: u64,
     }
 
@@ -238,7 +238,7 @@ mod tests {
 
     impl<const N: usize> Correlator<N> {
         fn with_room() -> Self {
-            Self { memory: [Memory::EMPTY; N], tick: 0 }
+            Self { memory: [Remembered::EMPTY; N], tick: 0 }
         }
 
         fn event(&mut self, object: &str, reason: &str, message: &str, secs: u64) -> Correlated {

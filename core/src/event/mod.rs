@@ -10,7 +10,7 @@ mod message;
 mod recorder;
 mod write;
 
-pub use correlate::Memory;
+pub use correlate::Remembered;
 pub(crate) use message::write_text;
 pub use message::{EventType, Message, Subject};
 pub use recorder::{Event, Recorder, Sending};

@@ -7,7 +7,7 @@ use crate::text::Interner;
 use crate::time::{Duration, Instant, Timestamp};
 use crate::zero::ZeroOption;
 
-use super::correlate::{Correlated, Keys, Memory, Printer, correlate};
+use super::correlate::{Correlated, Keys, Printer, Remembered, correlate};
 use super::message::{Message, Subject};
 use super::write;
 
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     waiting: ZeroOption<Waiting>,
-    memory: Memory,
+    memory: Remembered,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,11 +63,11 @@ pub enum Sending {
 
 impl Event {
     /// No event.
-    pub const EMPTY: Self = Self { waiting: ZeroOption::None, memory: Memory::EMPTY };
+    pub const EMPTY: Self = Self { waiting: ZeroOption::None, memory: Remembered::EMPTY };
 }
 
-impl AsMut<Memory> for Event {
-    fn as_mut(&mut self) -> &mut Memory {
+impl AsMut<Remembered> for Event {
+    fn as_mut(&mut self) -> &mut Remembered {
         &mut self.memory
     }
 }

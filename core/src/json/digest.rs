@@ -13,7 +13,7 @@
 
 use super::decimal::Decimal;
 use super::shape::{Meaning, Shape};
-use super::{Event, Fragment, Handler, Step};
+use super::{Flow, Fragment, Handler, Token};
 use crate::time::Timestamp;
 use core::hash::Hasher;
 use heapless::Vec;
@@ -58,7 +58,7 @@ pub const DIGEST_DEPTH: usize = 16;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct DigestTooDeep;
 
-/// Takes the digest of the value whose events it is given.
+/// Takes the digest of the value whose tokens it is given.
 #[derive(Clone, Debug)]
 pub struct Digester {
     sum: Digest,
@@ -150,38 +150,38 @@ impl Digester {
         if self.too_deep { Err(DigestTooDeep) } else { Ok(self.sum) }
     }
 
-    /// Takes the next event of the value.
-    pub fn push(&mut self, event: Event<'_>) {
+    /// Takes the next token of the value.
+    pub fn push(&mut self, token: Token<'_>) {
         if self.ignored > 0 {
-            return self.ignore(event);
+            return self.ignore(token);
         }
-        match event {
-            Event::Key(fragment) => return self.key(fragment),
-            Event::String(fragment) | Event::Number(fragment) if !fragment.first => {}
-            Event::ObjectEnd | Event::ArrayEnd => return self.close(),
+        match token {
+            Token::Key(fragment) => return self.key(fragment),
+            Token::String(fragment) | Token::Number(fragment) if !fragment.first => {}
+            Token::ObjectEnd | Token::ArrayEnd => return self.close(),
             _ => self.begin_value(),
         }
         if self.shape().meaning == Meaning::Omitted {
-            if matches!(event, Event::ObjectStart | Event::ArrayStart) {
+            if matches!(token, Token::ObjectStart | Token::ArrayStart) {
                 self.ignored = 1;
             }
             return;
         }
-        match event {
-            Event::ObjectStart => self.open(None),
-            Event::ArrayStart => self.open(Some(0)),
-            Event::String(fragment) => self.string(fragment),
-            Event::Number(fragment) => self.number(fragment),
-            Event::Bool(true) => self.leaf(Tag::True, b""),
-            Event::Bool(false) => self.leaf(Tag::False, b""),
-            Event::Null | Event::Key(_) | Event::ObjectEnd | Event::ArrayEnd => {}
+        match token {
+            Token::ObjectStart => self.open(None),
+            Token::ArrayStart => self.open(Some(0)),
+            Token::String(fragment) => self.string(fragment),
+            Token::Number(fragment) => self.number(fragment),
+            Token::Bool(true) => self.leaf(Tag::True, b""),
+            Token::Bool(false) => self.leaf(Tag::False, b""),
+            Token::Null | Token::Key(_) | Token::ObjectEnd | Token::ArrayEnd => {}
         }
     }
 
-    fn ignore(&mut self, event: Event<'_>) {
-        match event {
-            Event::ObjectStart | Event::ArrayStart => self.ignored = self.ignored.saturating_add(1),
-            Event::ObjectEnd | Event::ArrayEnd => self.ignored -= 1,
+    fn ignore(&mut self, token: Token<'_>) {
+        match token {
+            Token::ObjectStart | Token::ArrayStart => self.ignored = self.ignored.saturating_add(1),
+            Token::ObjectEnd | Token::ArrayEnd => self.ignored -= 1,
             _ => {}
         }
     }
@@ -306,9 +306,9 @@ impl Digester {
 }
 
 impl Handler for Digester {
-    fn event(&mut self, event: Event<'_>) -> Step {
-        self.push(event);
-        Step::Next
+    fn token(&mut self, token: Token<'_>) -> Flow {
+        self.push(token);
+        Flow::Next
     }
 }
 

@@ -9,13 +9,13 @@ pub struct Error {
     /// How many bytes of the stream came before the one at fault.
     pub offset: u64,
     /// What is wrong with it.
-    pub reason: Reason,
+    pub reason: ErrorReason,
 }
 
 /// What is wrong with a text that is no JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Reason {
+pub enum ErrorReason {
     /// A value was expected.
     ExpectedValue,
     /// The name of a member was expected.
@@ -52,7 +52,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for ErrorReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::ExpectedValue => "expected a value",

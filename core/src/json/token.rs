@@ -1,8 +1,8 @@
 //! What the tokenizer tells whoever reads a document.
 
-/// One event of a document, in the order of its text.
+/// One token of a document, in the order of its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<'a> {
+pub enum Token<'a> {
     /// `{`
     ObjectStart,
     /// `}`
@@ -50,8 +50,8 @@ impl<'a> Fragment<'a> {
     }
 }
 
-impl Event<'_> {
-    /// Whether a value is complete with this event.
+impl Token<'_> {
+    /// Whether a value is complete with this token.
     pub const fn ends_value(&self) -> bool {
         match self {
             Self::ObjectEnd | Self::ArrayEnd | Self::Bool(_) | Self::Null => true,
@@ -61,9 +61,9 @@ impl Event<'_> {
     }
 }
 
-/// What the tokenizer does after an event.
+/// What the tokenizer does after a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Step {
+pub enum Flow {
     /// Goes on.
     #[default]
     Next,
@@ -78,12 +78,12 @@ pub enum Step {
 
 /// Someone who reads a document.
 pub trait Handler {
-    /// Takes the next event and says how to go on.
-    fn event(&mut self, event: Event<'_>) -> Step;
+    /// Takes the next token and says how to go on.
+    fn token(&mut self, token: Token<'_>) -> Flow;
 }
 
-impl<F: FnMut(Event<'_>) -> Step> Handler for F {
-    fn event(&mut self, event: Event<'_>) -> Step {
-        self(event)
+impl<F: FnMut(Token<'_>) -> Flow> Handler for F {
+    fn token(&mut self, token: Token<'_>) -> Flow {
+        self(token)
     }
 }

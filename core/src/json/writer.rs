@@ -1,6 +1,6 @@
 //! Writing JSON into any sink of bytes, without a buffer of its own.
 
-use super::{Event, Fragment};
+use super::{Fragment, Token};
 use core::fmt;
 
 /// Something that takes bytes.
@@ -89,13 +89,13 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes what the tokenizer has read.
-    pub fn event(&mut self, event: Event<'_>) -> &mut Self {
-        match event {
-            Event::ObjectStart => self.open(b"{"),
-            Event::ArrayStart => self.open(b"["),
-            Event::ObjectEnd => self.close(b"}"),
-            Event::ArrayEnd => self.close(b"]"),
-            Event::Key(fragment) => {
+    pub fn token(&mut self, token: Token<'_>) -> &mut Self {
+        match token {
+            Token::ObjectStart => self.open(b"{"),
+            Token::ArrayStart => self.open(b"["),
+            Token::ObjectEnd => self.close(b"}"),
+            Token::ArrayEnd => self.close(b"]"),
+            Token::Key(fragment) => {
                 self.text(fragment);
                 if fragment.last {
                     self.sink.put(b":");
@@ -103,8 +103,8 @@ impl<'a> Writer<'a> {
                 }
                 self
             }
-            Event::String(fragment) => self.text(fragment),
-            Event::Number(fragment) => {
+            Token::String(fragment) => self.text(fragment),
+            Token::Number(fragment) => {
                 if fragment.first {
                     self.comma();
                 }
@@ -112,9 +112,9 @@ impl<'a> Writer<'a> {
                 self.place.after_value = true;
                 self
             }
-            Event::Bool(true) => self.scalar(b"true"),
-            Event::Bool(false) => self.scalar(b"false"),
-            Event::Null => self.scalar(b"null"),
+            Token::Bool(true) => self.scalar(b"true"),
+            Token::Bool(false) => self.scalar(b"false"),
+            Token::Null => self.scalar(b"null"),
         }
     }
 
@@ -140,12 +140,12 @@ impl<'a> Writer<'a> {
 
     /// Writes the name of a member.
     pub fn key(&mut self, name: &str) -> &mut Self {
-        self.event(Event::Key(Fragment::whole(name.as_bytes())))
+        self.token(Token::Key(Fragment::whole(name.as_bytes())))
     }
 
     /// Writes a string.
     pub fn string(&mut self, text: &str) -> &mut Self {
-        self.event(Event::String(Fragment::whole(text.as_bytes())))
+        self.token(Token::String(Fragment::whole(text.as_bytes())))
     }
 
     /// Writes a string of several parts, or of something that prints itself.
@@ -169,12 +169,12 @@ impl<'a> Writer<'a> {
 
     /// Writes `true` or `false`.
     pub fn bool(&mut self, value: bool) -> &mut Self {
-        self.event(Event::Bool(value))
+        self.token(Token::Bool(value))
     }
 
     /// Writes `null`.
     pub fn null(&mut self) -> &mut Self {
-        self.event(Event::Null)
+        self.token(Token::Null)
     }
 
     fn open(&mut self, bracket: &[u8]) -> &mut Self {
@@ -264,7 +264,7 @@ fn escape(byte: u8) -> Option<Escape> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::{Step, Tokenizer};
+    use crate::json::{Flow, Tokenizer};
     use std::string::String;
     use std::vec::Vec;
 
@@ -308,11 +308,11 @@ mod tests {
             let mut place = Place::default();
             let mut tokenizer = Tokenizer::new();
             for chunk in text.as_bytes().chunks(chunk) {
-                let handler = &mut |event: Event<'_>| {
+                let handler = &mut |token: Token<'_>| {
                     let mut writer = Writer::resume(&mut sink, place);
-                    writer.event(event);
+                    writer.token(token);
                     place = writer.place();
-                    Step::Next
+                    Flow::Next
                 };
                 tokenizer.feed(chunk, handler).unwrap();
             }

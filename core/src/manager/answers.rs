@@ -2,7 +2,7 @@
 
 use crate::control::{Peers, World, Write};
 use crate::limits;
-use crate::request::{Failure, Ticket};
+use crate::request::{Failure, ResponseHead, Ticket};
 use crate::time::{Duration, Instant};
 
 use super::client::{Client, ClientRequest};
@@ -16,13 +16,9 @@ const MOST_RETRIES: u8 = 10;
 
 impl Manager<'_> {
     /// The head of a response has come.
-    pub fn response_head(
-        &mut self,
-        ticket: Ticket,
-        _now: Instant,
-        status: u16,
-        retry_after: Option<u32>,
-    ) {
+    pub fn response_head(&mut self, ticket: Ticket, now: Instant, head: ResponseHead) {
+        self.note_date(now, &head);
+        let ResponseHead { status, retry_after, .. } = head;
         if ticket.lane == EVENT_LANE && self.event.serial == Some(ticket.serial) {
             self.event.status = status;
         } else if self.lane(ticket).is_some()
@@ -76,7 +72,7 @@ impl Manager<'_> {
         }
         let ClientRequest { status, .. } = core::mem::replace(&mut self.event, ClientRequest::NONE);
         let Self { recorder, cache, random, .. } = self;
-        Client::answered(*recorder, cache.texts, end.map(|()| status), now, *random);
+        Client::answered(*recorder, cache.texts, end.map(|()| status), now, random.draw());
     }
 
     /// 429 and errors of the server that come with `Retry-After` are not for the controllers to

@@ -163,7 +163,7 @@ impl Manager<'_> {
         self.metrics.stalled = self.metrics.stalled.wrapping_add(1);
         match body {
             ResponseBody::Watch(kind, _) => {
-                let random = self.random;
+                let random = self.random.draw();
                 if let Some(watch) = self.watches.get_mut(kind as usize) {
                     watch.give_up(now, random);
                 }

@@ -20,18 +20,17 @@ const EVENT_TURN: u8 = 3;
 
 impl Manager<'_> {
     /// The next request to send now, if any. To be called until it returns `None`, or while the
-    /// driver has a connection to spare. `random` is a fresh uniform number.
-    pub fn poll(&mut self, now: Instant, random: u32) -> Option<Request> {
+    /// driver has a connection to spare.
+    pub fn poll(&mut self, now: Instant) -> Option<Request> {
         let mut place = None;
-        self.poll_into(now, random, &mut place);
+        self.poll_into(now, &mut place);
         place
     }
 
     /// As [`poll`](Self::poll), into a place of the caller's: a request is large, and a stack
     /// that it is handed up through may be small.
-    pub fn poll_into(&mut self, now: Instant, random: u32, place: &mut Option<Request>) {
+    pub fn poll_into(&mut self, now: Instant, place: &mut Option<Request>) {
         self.polled_at = now;
-        self.random = random;
         self.blocked_until = None;
         *place = None;
         let Some(wall) = self.wall.at(now).filter(|_| self.anybody_acts()) else { return };

@@ -22,7 +22,7 @@ mod workspace;
 pub use crate::control::Rate;
 pub use crate::limits::{ObjectName, TARGET, Target};
 pub use crate::registry::{ControllerName, Enabled, UnknownController};
-pub use crate::request::{Body, ContentType, Failure, Method, Request, Ticket};
+pub use crate::request::{Body, ContentType, Failure, Method, Request, ResponseHead, Ticket};
 pub use crate::splice::{Make, Splice};
 pub use settings::Settings;
 pub use workspace::{Workspace, WorkspaceParts};
@@ -32,6 +32,7 @@ use crate::event::Recorder;
 use crate::kind::{Info, Kind, kinds};
 use crate::metrics::Metrics;
 use crate::planted::{Bug, planted};
+use crate::random::Random;
 use crate::registry::Controllers;
 use crate::resources::Parts;
 use crate::store::Cache;
@@ -59,9 +60,9 @@ pub struct Manager<'a> {
     serial: u16,
     /// Counts requests, so that events get their turn.
     turn: u8,
-    /// When and with which random number `poll` was last called.
+    /// When `poll` was last called.
     polled_at: Instant,
-    random: u32,
+    random: Random,
     /// Something waits for the rate limit until then.
     blocked_until: Option<Instant>,
     /// One bit per kind whose watch could not reach the server of late.
@@ -75,7 +76,7 @@ impl<'a> Manager<'a> {
     /// Controllers that have not begun; one without room for a single key does not run.
     ///
     /// The seed is a secret: whoever knows it can choose names that all fall into one bucket of the
-    /// cache's indices.
+    /// cache's indices. Jitter comes of it, too, so that no two devices act in step.
     pub fn new(
         parts: Parts<'a>,
         workspace: WorkspaceParts<'a>,
@@ -118,7 +119,7 @@ impl<'a> Manager<'a> {
             serial: 0,
             turn: 0,
             polled_at: Instant::ZERO,
-            random: 0,
+            random: Random::new(seed as u32 ^ (seed >> 32) as u32),
             blocked_until: None,
             lost: 0,
             metrics: Metrics::ZERO,
@@ -126,13 +127,8 @@ impl<'a> Manager<'a> {
     }
 
     /// The next thing to do for the watch of a kind, if any. To be called until it returns
-    /// `None`. `random` is a fresh uniform number.
-    pub fn poll_watch(
-        &mut self,
-        kind: Kind,
-        now: Instant,
-        random: u32,
-    ) -> Option<watch::Command<'_>> {
+    /// `None`.
+    pub fn poll_watch(&mut self, kind: Kind, now: Instant) -> Option<watch::Command<'_>> {
         if !self.watches(kind) {
             return None;
         }
@@ -144,10 +140,11 @@ impl<'a> Manager<'a> {
         if watch.take_resync(now) {
             self.resync(kind);
         }
+        let random = self.random.draw();
         self.watches.get_mut(kind as usize)?.poll(now, random)
     }
 
-    /// Takes in what came back for a request of a watch. `random` is a fresh uniform number.
+    /// Takes in what came back for a request of a watch.
     ///
     /// Returns how many bytes of an [`Input::Body`](watch::Input::Body) were taken: not all if the decoder
     /// is in the midst of something else, or is wanted for it. The rest is to be handed over again: at
@@ -157,7 +154,6 @@ impl<'a> Manager<'a> {
         &mut self,
         kind: Kind,
         now: Instant,
-        random: u32,
         id: watch::RequestId,
         input: watch::Input<'_>,
     ) -> usize {
@@ -170,7 +166,11 @@ impl<'a> Manager<'a> {
                 return 0;
             }
         }
+        if let watch::Input::Head(head) = input {
+            self.note_date(now, &head);
+        }
         let is_back = self.note_reach(kind, &input);
+        let random = self.random.draw();
         let wall = self.wall.at(now);
         let Self { cache, controllers, decoder, watches, metrics, recorder, settings, .. } = self;
         let Some(watch) = watches.get_mut(kind as usize) else { return 0 };
@@ -196,16 +196,18 @@ impl<'a> Manager<'a> {
             watch::Input::Refused | watch::Input::Unreachable | watch::Input::Cut => {
                 self.lost |= bit;
             }
-            watch::Input::Head { status: 500.., .. } => self.lost |= bit,
-            watch::Input::Head { status: 200, .. } => self.lost &= !bit,
+            watch::Input::Head(ResponseHead { status: 500.., .. }) => self.lost |= bit,
+            watch::Input::Head(ResponseHead { status: 200, .. }) => self.lost &= !bit,
             _ => {}
         }
         was_lost && self.lost & bit == 0 && !planted(Bug::RetryForgotten)
     }
 
-    /// The server's `Date`, from the head of any response, those of watches included.
-    pub fn set_date(&mut self, now: Instant, date: Timestamp) {
-        self.wall.set(now, date);
+    /// Every answer of the server tells the time.
+    fn note_date(&mut self, now: Instant, head: &ResponseHead) {
+        if let Some(date) = head.date {
+            self.wall.set(now, date);
+        }
     }
 
     /// The server's time at `now`; `None` before its first answer.
@@ -251,7 +253,11 @@ impl<'a> Manager<'a> {
     }
 
     /// The request of this number of the watch of a kind, as long as it is open.
-    pub fn watch_request(&self, kind: Kind, id: watch::RequestId) -> Option<watch::Request<'_>> {
+    pub fn watch_request(
+        &self,
+        kind: Kind,
+        id: watch::RequestId,
+    ) -> Option<watch::WatchRequest<'_>> {
         self.watches.get(kind as usize)?.request(id)
     }
 

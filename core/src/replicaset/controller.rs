@@ -16,7 +16,7 @@ use crate::planted::{Bug, planted};
 use crate::request::Failure;
 use crate::splice::Splice;
 use crate::store::ConditionReason;
-use crate::store::{Cache, Change, Entry, Event, Owner, ReplicaSet, Table};
+use crate::store::{Cache, Change, ChangeType, Entry, Owner, ReplicaSet, Table};
 use crate::text::{Name, Text, push_cut};
 use crate::time::{Duration, Instant};
 
@@ -162,15 +162,15 @@ impl<'a> ReplicaSetController<'a> {
             expectations.deletion_observed(owner);
         }
         match event {
-            Event::Updated if change.same_version => {}
-            Event::Deleted => keys.add_owner(old_owner),
+            ChangeType::Updated if change.same_version => {}
+            ChangeType::Deleted => keys.add_owner(old_owner),
             _ if change.deleting => {
                 keys.add_owner(new_owner);
                 if change.owner_changed || change.labels_changed {
                     keys.add_owner(old_owner);
                 }
             }
-            Event::Added => {
+            ChangeType::Added => {
                 if let Some(owner) = new_owner.of(keys.kind) {
                     expectations.creation_observed(owner);
                 }
@@ -179,7 +179,7 @@ impl<'a> ReplicaSetController<'a> {
                     keys.add_selecting(cache, Kind::Pod, slot);
                 }
             }
-            Event::Updated => {
+            ChangeType::Updated => {
                 if change.owner_changed {
                     keys.add_owner(old_owner);
                 }
@@ -231,7 +231,7 @@ impl<'a> Controller<'a> for ReplicaSetController<'a> {
         if kind == Kind::Pod {
             self.pod_changed(cache, change, now);
         } else if kind == self.like.info.key {
-            if change.event == Event::Deleted || change.uid_changed {
+            if change.event == ChangeType::Deleted || change.uid_changed {
                 self.parts.expectations.forget(change.slot);
             }
             self.parts.keys.changed(cache, change);

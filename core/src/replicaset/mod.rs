@@ -10,4 +10,4 @@ mod worker;
 pub use controller::{INFO, Memory, Parts, WorkerParts, Workers};
 pub(crate) use controller::{ReplicaSetController, start};
 pub use manage::{BURST, Manage, manage};
-pub use status::{Count, FailureWrite, Stored, needs_write};
+pub use status::{Counts, FailureWrite, StoredStatus, needs_write};

@@ -5,7 +5,7 @@ use crate::store::{self, Condition, ConditionReason};
 
 /// The numbers in a status, counted before this sync created or deleted anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct Counts {
     /// `observedGeneration`
     pub observed_generation: i64,
     /// `replicas`: claimed, active pods.
@@ -22,17 +22,17 @@ pub struct Count {
 
 /// What is stored of a status.
 #[derive(Clone, Copy, Debug)]
-pub struct Stored {
+pub struct StoredStatus {
     /// Its numbers.
-    pub count: Count,
+    pub count: Counts,
     /// Its `ReplicaFailure` condition.
     pub failure: Condition,
 }
 
-impl Stored {
+impl StoredStatus {
     /// The stored status of a ReplicaSet.
     pub fn of(rs: &store::ReplicaSet) -> Self {
-        let count = Count {
+        let count = Counts {
             observed_generation: rs.observed_generation(),
             replicas: rs.status_replicas.get(),
             fully_labeled: rs.fully_labeled_replicas.get(),
@@ -68,6 +68,6 @@ impl FailureWrite {
 }
 
 /// Whether a status has to be written.
-pub fn needs_write(stored: &Stored, count: &Count, failure: FailureWrite) -> bool {
+pub fn needs_write(stored: &StoredStatus, count: &Counts, failure: FailureWrite) -> bool {
     *count != stored.count || failure != FailureWrite::Keep || planted(Bug::StatusAlwaysWritten)
 }

@@ -14,7 +14,7 @@ use crate::time::Duration;
 
 use super::controller::Sync;
 use super::manage::{Manage, manage};
-use super::status::{Count, FailureWrite, Stored, needs_write};
+use super::status::{Counts, FailureWrite, StoredStatus, needs_write};
 use super::worker::{Outcome, Phase, Worker};
 
 /// How long to wait for the watch after a creation of which nobody knows whether it succeeded.
@@ -22,8 +22,8 @@ const AMBIGUOUS: Duration = Duration::from_secs(1);
 
 /// Whether counts tell that all is as it should be, which somebody may wait for: nothing that is under way
 /// will change them soon. Pods that are on their way out do not matter to anybody who waits.
-fn completes(stored: &Count, count: &Count, wanted: i32) -> bool {
-    let is_news = Count { terminating: stored.terminating, ..*count } != *stored;
+fn completes(stored: &Counts, count: &Counts, wanted: i32) -> bool {
+    let is_news = Counts { terminating: stored.terminating, ..*count } != *stored;
     is_news && count.replicas == wanted && count.available == wanted
 }
 
@@ -199,7 +199,7 @@ impl Worker {
     fn count(&mut self, sync: &Sync<'_, '_, '_>, key: Slot, rs: &ReplicaSet) {
         let cache = &*sync.world.cache;
         let texts = &*cache.texts;
-        let mut count = Count { observed_generation: rs.generation(), ..Count::default() };
+        let mut count = Counts { observed_generation: rs.generation(), ..Counts::default() };
         if planted(Bug::GenerationNotObserved) {
             count.observed_generation = rs.observed_generation();
         }
@@ -226,7 +226,7 @@ impl Worker {
     /// Whether the status is to be written now.
     fn wants_status(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) -> bool {
         let Some(rs) = sync.get(key) else { return false };
-        let stored = Stored::of(rs.record);
+        let stored = StoredStatus::of(rs.record);
         self.failure = FailureWrite::after(&stored.failure, self.failed);
         if self.status_tries > 1 || !needs_write(&stored, &self.count, self.failure) {
             return false;

@@ -10,7 +10,7 @@ use crate::text::push_cut;
 use crate::time::Instant;
 use crate::wire::Uid;
 
-use super::status::{Count, FailureWrite};
+use super::status::{Counts, FailureWrite};
 
 /// The state of one sync. All requests of a key come from one worker, in order.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Worker {
     pub(crate) decided: Instant,
     /// Requests that are not answered.
     pub(crate) open: u16,
-    pub(crate) count: Count,
+    pub(crate) count: Counts,
     pub(crate) failure: FailureWrite,
     /// Why `ReplicaFailure` holds after this sync.
     pub(crate) failed: Option<ConditionReason>,
@@ -70,7 +70,7 @@ impl Worker {
         goal: 0,
         decided: Instant::ZERO,
         open: 0,
-        count: Count {
+        count: Counts {
             observed_generation: 0,
             replicas: 0,
             fully_labeled: 0,

@@ -1,23 +1,23 @@
 //! `v1` ReplicationController, read as a ReplicaSet: only its selector is written otherwise.
 
-use crate::json::{Digest, Event, Step};
+use crate::json::{Digest, Flow, Token};
 use crate::store::{self, Condense, RefusalReason};
 use crate::text::Interner;
 use crate::wire::meta::METADATA;
 use crate::wire::replicaset::{STATUS, TEMPLATE};
-use crate::wire::{Fault, Field, FieldFault, Meta, Object, ReplicaSet, Rule, Table, Value};
+use crate::wire::{Fault, Field, FieldFault, FieldTable, Meta, Object, ReplicaSet, Rule, Value};
 
 /// A ReplicationController as it passes from the wire to the store.
 #[derive(Clone, Debug, Default)]
 pub struct ReplicationController(pub ReplicaSet);
 
-static REPLICATION_CONTROLLER: Table = Table::new(&[
+static REPLICATION_CONTROLLER: FieldTable = FieldTable::new(&[
     ("metadata", Rule::Object(Field::Metadata, &METADATA)),
     ("spec", Rule::Object(Field::Spec, &SPEC)),
     ("status", Rule::Object(Field::Status, &STATUS)),
 ]);
 
-static SPEC: Table = Table::new(&[
+static SPEC: FieldTable = FieldTable::new(&[
     ("replicas", Rule::Keep(Field::Replicas)),
     ("minReadySeconds", Rule::Keep(Field::MinReadySeconds)),
     // What a ReplicaSet has under `matchLabels`.
@@ -29,7 +29,7 @@ type State = <ReplicaSet as Object>::State;
 
 impl Object for ReplicationController {
     const KIND: &'static str = "ReplicationController";
-    const TABLE: &'static Table = &REPLICATION_CONTROLLER;
+    const TABLE: &'static FieldTable = &REPLICATION_CONTROLLER;
     type State = State;
     const EMPTY: Self = Self(ReplicaSet::EMPTY);
     const START: State = ReplicaSet::START;
@@ -46,8 +46,8 @@ impl Object for ReplicationController {
         self.0.keep(state, field, value)
     }
 
-    fn stream(&mut self, state: &mut State, field: Field, event: Event<'_>) -> Result<Step, Fault> {
-        self.0.stream(state, field, event)
+    fn stream(&mut self, state: &mut State, field: Field, token: Token<'_>) -> Result<Flow, Fault> {
+        self.0.stream(state, field, token)
     }
 
     fn begin(&mut self, state: &mut State, field: Field) {

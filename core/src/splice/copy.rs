@@ -2,37 +2,38 @@
 
 use super::entry::{Entries, Form};
 use super::{Make, Part, Splice, SpliceError, Stage, Text};
-use crate::json::{Digester, Event, Place, Sink, Step, Writer};
+use crate::json::{Digester, Flow, Place, Sink, Token, Writer};
 use crate::wire::{
-    Annotation, Fault, Field, POD_TEMPLATE, POD_TEMPLATE_HASH, Record, Rule, Table, Uid, Value,
+    Annotation, Fault, Field, FieldSink, FieldTable, POD_TEMPLATE, POD_TEMPLATE_HASH, Rule, Uid,
+    Value,
 };
 use heapless::Vec;
 
 /// What is looked at in a Deployment or ReplicaSet.
-pub(super) static SOURCE: Table = Table::new(&[
+pub(super) static SOURCE: FieldTable = FieldTable::new(&[
     ("metadata", Rule::Object(Field::Metadata, &METADATA)),
     ("spec", Rule::Object(Field::Spec, &SPEC)),
 ]);
 
-static METADATA: Table = Table::new(&[
+static METADATA: FieldTable = FieldTable::new(&[
     ("uid", Rule::Keep(Field::Uid)),
     ("resourceVersion", Rule::Keep(Field::ResourceVersion)),
     ("annotations", Rule::Stream(Field::Annotations)),
 ]);
 
-static SPEC: Table = Table::new(&[
+static SPEC: FieldTable = FieldTable::new(&[
     ("selector", Rule::Tee(Field::Selector, &SELECTOR)),
     ("template", Rule::Tee(Field::Template, &TEMPLATE)),
 ]);
 
-static SELECTOR: Table = Table::new(&[("matchLabels", Rule::Stream(Field::MatchLabels))]);
+static SELECTOR: FieldTable = FieldTable::new(&[("matchLabels", Rule::Stream(Field::MatchLabels))]);
 
-static TEMPLATE: Table = Table::new(&[
+static TEMPLATE: FieldTable = FieldTable::new(&[
     ("metadata", Rule::Object(Field::TemplateMetadata, &TEMPLATE_METADATA)),
     ("spec", Rule::Stream(Field::TemplateSpec)),
 ]);
 
-static TEMPLATE_METADATA: Table = Table::new(&[
+static TEMPLATE_METADATA: FieldTable = FieldTable::new(&[
     ("labels", Rule::Stream(Field::TemplateLabels)),
     ("annotations", Rule::Stream(Field::TemplateAnnotations)),
     ("finalizers", Rule::Stream(Field::TemplateFinalizers)),
@@ -51,7 +52,7 @@ pub(super) struct Copier {
     entries: Entries,
     /// Arrays and objects that are open in what streams.
     open: u16,
-    /// The event at hand has been written, changed, by who knows that part better.
+    /// The token at hand has been written, changed, by who knows that part better.
     is_handled: bool,
     /// Labels or annotations have begun and not ended.
     in_map: bool,
@@ -135,7 +136,7 @@ impl Copier {
         self.pending.taken >= self.pending.bytes.len()
     }
 
-    /// Lets the events of a source in.
+    /// Lets the tokens of a source in.
     pub(super) fn pass<'a>(&'a mut self, splice: &'a Splice, part: Part) -> Pass<'a> {
         Pass { copier: self, splice, part }
     }
@@ -262,22 +263,22 @@ impl Pass<'_> {
     }
 
     /// Passes the entries of a map on in this form. What is around them is up to the caller.
-    fn entries(&mut self, event: Event<'_>, form: Form, wanted: impl Fn(&[u8]) -> bool) {
+    fn entries(&mut self, token: Token<'_>, form: Form, wanted: impl Fn(&[u8]) -> bool) {
         let mut writer = Writer::resume(&mut self.copier.pending, self.copier.place);
-        let pushed = self.copier.entries.push(event, form, wanted, &mut writer);
+        let pushed = self.copier.entries.push(token, form, wanted, &mut writer);
         self.copier.place = writer.place();
         if pushed.is_err() {
             self.fail(SpliceError::Malformed);
         }
     }
 
-    /// Whether an event belongs to a map of texts, or to `null` in its place: no other value, and
+    /// Whether a token belongs to a map of texts, or to `null` in its place: no other value, and
     /// no map or `null` inside of it.
-    fn is_of_map(&mut self, event: Event<'_>) -> bool {
-        let is_right = match event {
-            Event::ObjectStart => !core::mem::replace(&mut self.copier.in_map, true),
-            Event::ObjectEnd => core::mem::take(&mut self.copier.in_map),
-            Event::Null => !self.copier.in_map,
+    fn is_of_map(&mut self, token: Token<'_>) -> bool {
+        let is_right = match token {
+            Token::ObjectStart => !core::mem::replace(&mut self.copier.in_map, true),
+            Token::ObjectEnd => core::mem::take(&mut self.copier.in_map),
+            Token::Null => !self.copier.in_map,
             _ => self.copier.in_map,
         };
         if !is_right {
@@ -286,136 +287,136 @@ impl Pass<'_> {
         is_right
     }
 
-    fn annotations(&mut self, event: Event<'_>) {
-        if !self.is_of_map(event) {
+    fn annotations(&mut self, token: Token<'_>) {
+        if !self.is_of_map(token) {
             return;
         }
         let shared = |key: &[u8]| Annotation::parse(key).is_shared();
-        match (self.part, event) {
-            (_, Event::Null) => {}
-            (Part::ReplicaSetMetadata | Part::Annotations, Event::ObjectStart) => {
+        match (self.part, token) {
+            (_, Token::Null) => {}
+            (Part::ReplicaSetMetadata | Part::Annotations, Token::ObjectStart) => {
                 self.copier.seen.annotations = true;
                 self.write(|writer| writer.key("annotations").object());
             }
-            (Part::ReplicaSetMetadata | Part::Annotations, Event::ObjectEnd) => {
+            (Part::ReplicaSetMetadata | Part::Annotations, Token::ObjectEnd) => {
                 self.own_annotations();
                 self.write(|writer| writer.end_object());
             }
             (Part::ReplicaSetMetadata | Part::Annotations, _) => {
-                self.entries(event, Form::Member, shared);
+                self.entries(token, Form::Member, shared);
             }
-            (_, Event::ObjectStart) => self.copier.seen.annotations = true,
-            (_, Event::ObjectEnd) => {}
+            (_, Token::ObjectStart) => self.copier.seen.annotations = true,
+            (_, Token::ObjectEnd) => {}
             (Part::RollbackTarget, _) => {
                 let goes =
                     |key: &[u8]| shared(key) || Annotation::parse(key) == Annotation::RollbackTo;
-                self.entries(event, Form::Remove, goes);
+                self.entries(token, Form::Remove, goes);
             }
-            (Part::RollbackSource, _) => self.entries(event, Form::Add, shared),
+            (Part::RollbackSource, _) => self.entries(token, Form::Add, shared),
             _ => {}
         }
     }
 
     /// Labels with the hash label in them, instead of one they may have. A `null` is replaced.
-    fn labels(&mut self, event: Event<'_>) {
-        if !self.is_of_map(event) {
+    fn labels(&mut self, token: Token<'_>) {
+        if !self.is_of_map(token) {
             return;
         }
-        match event {
-            Event::ObjectStart => self.write(|writer| writer.object()),
-            Event::ObjectEnd => {
+        match token {
+            Token::ObjectStart => self.write(|writer| writer.object()),
+            Token::ObjectEnd => {
                 self.hash_label();
                 self.write(|writer| writer.end_object());
             }
-            Event::Null => {
+            Token::Null => {
                 self.write(|writer| writer.object());
                 self.hash_label();
                 self.write(|writer| writer.end_object());
             }
-            _ => self.entries(event, Form::Member, |key| key != POD_TEMPLATE_HASH.as_bytes()),
+            _ => self.entries(token, Form::Member, |key| key != POD_TEMPLATE_HASH.as_bytes()),
         }
     }
 
-    fn template_labels(&mut self, event: Event<'_>) {
+    fn template_labels(&mut self, token: Token<'_>) {
         let seen = &mut self.copier.seen;
-        seen.any_label |= matches!(event, Event::Key(_));
+        seen.any_label |= matches!(token, Token::Key(_));
         match self.part {
             Part::ReplicaSetMetadata => {
                 if !seen.template_labels {
                     self.write(|writer| writer.key("labels"));
                 }
                 self.copier.seen.template_labels = true;
-                self.labels(event);
+                self.labels(token);
             }
             Part::ReplicaSetSpec | Part::RollbackSource => {
                 seen.template_labels = true;
                 self.copier.is_handled = true;
-                self.labels(event);
+                self.labels(token);
             }
-            Part::PodMetadata => self.member("labels", event),
+            Part::PodMetadata => self.member("labels", token),
             _ => {}
         }
     }
 
     /// Copies a member of the template's metadata into that of a pod. `null` is absence.
-    fn member(&mut self, name: &str, event: Event<'_>) {
+    fn member(&mut self, name: &str, token: Token<'_>) {
         if self.copier.open == 0 {
-            match event {
-                Event::ObjectStart | Event::ArrayStart => self.write(|writer| writer.key(name)),
-                Event::Null => return,
+            match token {
+                Token::ObjectStart | Token::ArrayStart => self.write(|writer| writer.key(name)),
+                Token::Null => return,
                 _ => return self.fail(SpliceError::Malformed),
             }
         }
-        self.copy(event);
+        self.copy(token);
     }
 
-    /// Copies an event of an object that streams; tells whether the object is over with it.
+    /// Copies a token of an object that streams; tells whether the object is over with it.
     /// Anything but an object is left out, which whoever needs it will notice.
-    fn copy_object(&mut self, event: Event<'_>) -> bool {
-        if self.copier.open == 0 && event != Event::ObjectStart {
+    fn copy_object(&mut self, token: Token<'_>) -> bool {
+        if self.copier.open == 0 && token != Token::ObjectStart {
             return false;
         }
-        self.copy(event)
+        self.copy(token)
     }
 
-    /// Copies an event; tells whether a value that streams is over with it.
-    fn copy(&mut self, event: Event<'_>) -> bool {
-        match event {
-            Event::ObjectStart | Event::ArrayStart => self.copier.open += 1,
-            Event::ObjectEnd | Event::ArrayEnd => {
+    /// Copies a token; tells whether a value that streams is over with it.
+    fn copy(&mut self, token: Token<'_>) -> bool {
+        match token {
+            Token::ObjectStart | Token::ArrayStart => self.copier.open += 1,
+            Token::ObjectEnd | Token::ArrayEnd => {
                 self.copier.open = self.copier.open.saturating_sub(1);
             }
             _ => {}
         }
-        self.write(|writer| writer.event(event));
-        self.copier.open == 0 && event.ends_value()
+        self.write(|writer| writer.token(token));
+        self.copier.open == 0 && token.ends_value()
     }
 
-    fn template_spec(&mut self, event: Event<'_>) {
+    fn template_spec(&mut self, token: Token<'_>) {
         let seen = self.copier.seen;
         match self.part {
             Part::PodMetadata if !seen.template_metadata => {
                 self.copier.seen.template_spec_missed = true;
             }
             Part::PodMetadata | Part::PodSpec => {
-                if self.copier.open == 0 && event == Event::ObjectStart {
+                if self.copier.open == 0 && token == Token::ObjectStart {
                     if self.part == Part::PodMetadata {
                         self.write(|writer| writer.end_object());
                     }
                     self.write(|writer| writer.key("spec"));
                 }
-                self.copier.seen.template_spec |= self.copy_object(event);
+                self.copier.seen.template_spec |= self.copy_object(token);
             }
             _ => {}
         }
     }
 
-    /// All events of the template, after who knows its parts has had them.
-    fn template(&mut self, event: Event<'_>) {
-        self.copier.template.push(event);
+    /// All tokens of the template, after who knows its parts has had them.
+    fn template(&mut self, token: Token<'_>) {
+        self.copier.template.push(token);
         let is_handled = core::mem::take(&mut self.copier.is_handled);
         let is_copied = matches!(self.part, Part::ReplicaSetSpec | Part::RollbackSource);
-        if is_copied && !is_handled && self.copy_object(event) {
+        if is_copied && !is_handled && self.copy_object(token) {
             self.copier.seen.template = true;
             if self.part == Part::RollbackSource {
                 self.write(|writer| writer.end_object());
@@ -423,15 +424,15 @@ impl Pass<'_> {
         }
     }
 
-    fn selector(&mut self, event: Event<'_>) {
+    fn selector(&mut self, token: Token<'_>) {
         let is_handled = core::mem::take(&mut self.copier.is_handled);
-        if self.part == Part::ReplicaSetSpec && !is_handled && self.copy_object(event) {
+        if self.part == Part::ReplicaSetSpec && !is_handled && self.copy_object(token) {
             self.copier.seen.selector = true;
         }
     }
 }
 
-impl Record for Pass<'_> {
+impl FieldSink for Pass<'_> {
     fn keep(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault> {
         let text = value.text()?;
         let target = match (&self.splice.make, self.part) {
@@ -457,35 +458,35 @@ impl Record for Pass<'_> {
         Ok(())
     }
 
-    fn stream(&mut self, field: Field, event: Event<'_>) -> Result<Step, Fault> {
+    fn stream(&mut self, field: Field, token: Token<'_>) -> Result<Flow, Fault> {
         match field {
-            Field::Annotations => self.annotations(event),
+            Field::Annotations => self.annotations(token),
             Field::MatchLabels if self.part == Part::ReplicaSetSpec => {
                 self.copier.seen.match_labels = true;
                 self.copier.is_handled = true;
-                self.labels(event);
+                self.labels(token);
             }
-            Field::Selector => self.selector(event),
-            Field::TemplateLabels => self.template_labels(event),
+            Field::Selector => self.selector(token),
+            Field::TemplateLabels => self.template_labels(token),
             Field::TemplateAnnotations if self.part == Part::PodMetadata => {
-                self.member("annotations", event);
+                self.member("annotations", token);
             }
             Field::TemplateFinalizers if self.part == Part::PodMetadata => {
-                self.member("finalizers", event);
+                self.member("finalizers", token);
             }
-            Field::TemplateSpec => self.template_spec(event),
+            Field::TemplateSpec => self.template_spec(token),
             // `null` in place of the metadata.
             Field::TemplateMetadata if self.part == Part::ReplicaSetSpec => {
                 self.copier.seen.template_metadata = true;
                 self.copier.is_handled = true;
                 self.write(|writer| writer.object().key("labels"));
-                self.labels(event);
+                self.labels(token);
                 self.write(|writer| writer.end_object());
             }
-            Field::Template => self.template(event),
+            Field::Template => self.template(token),
             _ => {}
         }
-        Ok(Step::Next)
+        Ok(Flow::Next)
     }
 
     fn begin(&mut self, field: Field) {
@@ -507,20 +508,20 @@ impl Record for Pass<'_> {
         }
     }
 
-    fn end(&mut self, field: Field) -> Step {
+    fn end(&mut self, field: Field) -> Flow {
         let seen = self.copier.seen;
         match (self.part, field) {
             (Part::ReplicaSetSpec, Field::Selector) if !seen.match_labels => {
                 self.write(|writer| writer.key("matchLabels"));
-                self.labels(Event::Null);
+                self.labels(Token::Null);
             }
             (Part::ReplicaSetSpec, Field::TemplateMetadata) if !seen.template_labels => {
                 self.write(|writer| writer.key("labels"));
-                self.labels(Event::Null);
+                self.labels(Token::Null);
             }
             (Part::ReplicaSetSpec, Field::Template) if !seen.template_metadata => {
                 self.write(|writer| writer.key("metadata").object().key("labels"));
-                self.labels(Event::Null);
+                self.labels(Token::Null);
                 self.write(|writer| writer.end_object());
             }
             (Part::PodMetadata, Field::TemplateMetadata) => {
@@ -528,6 +529,6 @@ impl Record for Pass<'_> {
             }
             _ => {}
         }
-        Step::Next
+        Flow::Next
     }
 }

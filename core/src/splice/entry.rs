@@ -1,6 +1,6 @@
 //! Copying a map of strings entry by entry, leaving some out.
 
-use crate::json::{Event, Fragment, Writer};
+use crate::json::{Fragment, Token, Writer};
 use crate::wire::Annotation;
 use heapless::Vec;
 
@@ -33,19 +33,19 @@ pub(super) struct NoString;
 impl Entries {
     pub(super) const START: Self = Self { held: Vec::new(), passing: false, dropping: false };
 
-    /// Takes the next event within the map, not its start or end.
+    /// Takes the next token within the map, not its start or end.
     pub(super) fn push(
         &mut self,
-        event: Event<'_>,
+        token: Token<'_>,
         form: Form,
         wanted: impl Fn(&[u8]) -> bool,
         writer: &mut Writer<'_>,
     ) -> Result<(), NoString> {
-        match event {
-            Event::Key(fragment) => self.key(fragment, form, wanted, writer),
-            Event::String(_) if self.dropping => {}
-            Event::String(fragment) => {
-                writer.event(event);
+        match token {
+            Token::Key(fragment) => self.key(fragment, form, wanted, writer),
+            Token::String(_) if self.dropping => {}
+            Token::String(fragment) => {
+                writer.token(token);
                 if fragment.last && form == Form::Add {
                     writer.end_object();
                 }
@@ -92,7 +92,7 @@ impl Entries {
 fn begin_key(form: Form, writer: &mut Writer<'_>) {
     let operation = match form {
         Form::Member => {
-            writer.event(Event::Key(Fragment { bytes: b"", first: true, last: false }));
+            writer.token(Token::Key(Fragment { bytes: b"", first: true, last: false }));
             return;
         }
         Form::Add => "add",
@@ -100,13 +100,13 @@ fn begin_key(form: Form, writer: &mut Writer<'_>) {
     };
     writer.object().key("op").string(operation).key("path");
     let path = Fragment { bytes: b"/metadata/annotations/", first: true, last: false };
-    writer.event(Event::String(path));
+    writer.token(Token::String(path));
 }
 
 fn write_key(bytes: &[u8], form: Form, writer: &mut Writer<'_>) {
     let part = |bytes| Fragment { bytes, first: false, last: false };
     if form == Form::Member {
-        writer.event(Event::Key(part(bytes)));
+        writer.token(Token::Key(part(bytes)));
         return;
     }
     // A JSON pointer has escapes of its own.
@@ -116,15 +116,15 @@ fn write_key(bytes: &[u8], form: Form, writer: &mut Writer<'_>) {
             b"/" => b"~1",
             plain => plain,
         };
-        writer.event(Event::String(part(run)));
+        writer.token(Token::String(part(run)));
     }
 }
 
 fn end_key(form: Form, writer: &mut Writer<'_>) {
     let end = Fragment { bytes: b"", first: false, last: true };
     match form {
-        Form::Member => writer.event(Event::Key(end)),
-        Form::Add => writer.event(Event::String(end)).key("value"),
-        Form::Remove => writer.event(Event::String(end)).end_object(),
+        Form::Member => writer.token(Token::Key(end)),
+        Form::Add => writer.token(Token::String(end)).key("value"),
+        Form::Remove => writer.token(Token::String(end)).end_object(),
     };
 }

@@ -17,7 +17,7 @@ mod text;
 
 pub use order::{Make, Splice};
 
-use crate::json::{Event, Handler, Place, Tokenizer, Window, Writer};
+use crate::json::{Handler, Place, Token, Tokenizer, Window, Writer};
 use crate::limits::Target;
 use crate::wire::Projector;
 use copy::{Copier, SOURCE};
@@ -224,7 +224,7 @@ impl<S: Borrow<Splice>> Splicer<S> {
         let mut result = Ok(());
         while !bytes.is_empty() && result.is_ok() {
             let handler: &mut dyn Handler =
-                &mut |event: Event<'_>| projector.push(event, &mut pass);
+                &mut |token: Token<'_>| projector.push(token, &mut pass);
             match tokenizer.feed(bytes, handler) {
                 Ok(read) => bytes = bytes.get(read..).unwrap_or_default(),
                 Err(error) => result = Err(error.into()),
@@ -300,7 +300,7 @@ impl Text {
 impl From<crate::json::Error> for SpliceError {
     fn from(error: crate::json::Error) -> Self {
         match error.reason {
-            crate::json::Reason::TooDeep => Self::TooLarge,
+            crate::json::ErrorReason::TooDeep => Self::TooLarge,
             _ => Self::Malformed,
         }
     }

@@ -8,7 +8,7 @@ use crate::wire::{self, Meta, ResourceVersion};
 
 use super::Cache;
 use super::cached::Cached;
-use super::change::{Applied, Change, Event, Owner, RefusalReason};
+use super::change::{Applied, Change, ChangeType, Owner, RefusalReason};
 use super::groups::{GroupKey, Groups, List, Role};
 use super::index::{Head, Identity, Index, flag};
 use super::table::Record;
@@ -46,7 +46,7 @@ impl Cache<'_> {
             let Some(place) = records.get_mut(change.slot.index()) else { return change };
             core::mem::replace(place, record)
         };
-        if change.event == Event::Added {
+        if change.event == ChangeType::Added {
             return change;
         }
         let labels_changed = old.labels() != record.labels();
@@ -113,7 +113,7 @@ impl Cache<'_> {
         self.room_appeared();
         Some(Change {
             slot,
-            event: Event::Deleted,
+            event: ChangeType::Deleted,
             same_version: false,
             uid_changed: false,
             labels_changed: false,
@@ -158,7 +158,7 @@ impl Cache<'_> {
             Some(slot) => Ok(update(index, groups, texts, meta, slot, group, old.owner)),
             None => insert(index, groups, texts, meta, group).map(|slot| Change {
                 slot,
-                event: Event::Added,
+                event: ChangeType::Added,
                 same_version: false,
                 uid_changed: false,
                 labels_changed: false,
@@ -179,7 +179,7 @@ impl Cache<'_> {
 
     /// What only the object in its place can tell.
     fn settle(&mut self, kind: Kind, change: Change) -> Change {
-        if change.event == Event::Added || change.uid_changed {
+        if change.event == ChangeType::Added || change.uid_changed {
             self.inherit_blindness(kind, change.slot);
         }
         Change { new_owner: self.owner_of(kind, change.slot), ..change }
@@ -273,7 +273,7 @@ fn update(
     }
     Change {
         slot,
-        event: Event::Updated,
+        event: ChangeType::Updated,
         same_version: before.version() == meta.resource_version,
         uid_changed: before.uid() != meta.uid,
         labels_changed: false,

@@ -27,7 +27,7 @@ pub struct Change {
     /// The object's place. After a deletion: where it was.
     pub slot: Slot,
     /// What happened.
-    pub event: Event,
+    pub event: ChangeType,
     /// The version is the cached one: a replay, which most handlers ignore.
     pub same_version: bool,
     /// The object was deleted and recreated between two observations.
@@ -53,7 +53,7 @@ pub struct Change {
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ChangeType {
     /// It was not cached before.
     Added,
     /// It was cached before.

@@ -8,7 +8,7 @@ use crate::wire::{IntAnnotation, IntOrPercent, Strategy};
 use super::annotations::Annotations;
 use super::change::RefusalReason;
 use super::condition::Condition;
-use super::packed::{Count, Generation, Packed64, Packed128, pack_annotation, unpack_annotation};
+use super::packed::{Count24, Generation, Packed64, Packed128, pack_annotation, unpack_annotation};
 use super::{Condense, Place, Record, Stored};
 
 /// A cached Deployment: what its controller decides on.
@@ -45,14 +45,14 @@ pub struct Deployment {
     /// Bits of [`flag`].
     flags: u16,
     /// `status.replicas`
-    pub status_replicas: Count,
+    pub status_replicas: Count24,
     /// `status.updatedReplicas`
-    pub updated_replicas: Count,
+    pub updated_replicas: Count24,
     /// `status.readyReplicas`
-    pub ready_replicas: Count,
+    pub ready_replicas: Count24,
     /// `status.availableReplicas`
-    pub available_replicas: Count,
-    terminating_replicas: Count,
+    pub available_replicas: Count24,
+    terminating_replicas: Count24,
 }
 
 /// Bits of [`Deployment::flags`].
@@ -120,11 +120,11 @@ impl Deployment {
             selector,
             annotations,
             flags,
-            status_replicas: Count::new(d.status.replicas),
-            updated_replicas: Count::new(d.status.updated_replicas),
-            ready_replicas: Count::new(d.status.ready_replicas),
-            available_replicas: Count::new(d.status.available_replicas),
-            terminating_replicas: Count::new(d.status.terminating_replicas.unwrap_or_default()),
+            status_replicas: Count24::new(d.status.replicas),
+            updated_replicas: Count24::new(d.status.updated_replicas),
+            ready_replicas: Count24::new(d.status.ready_replicas),
+            available_replicas: Count24::new(d.status.available_replicas),
+            terminating_replicas: Count24::new(d.status.terminating_replicas.unwrap_or_default()),
         })
     }
 
@@ -234,11 +234,11 @@ impl Stored for Deployment {
         selector: StoredSelector::ABSENT,
         annotations: Annotations::EMPTY,
         flags: 0,
-        status_replicas: Count::ZERO,
-        updated_replicas: Count::ZERO,
-        ready_replicas: Count::ZERO,
-        available_replicas: Count::ZERO,
-        terminating_replicas: Count::ZERO,
+        status_replicas: Count24::ZERO,
+        updated_replicas: Count24::ZERO,
+        ready_replicas: Count24::ZERO,
+        available_replicas: Count24::ZERO,
+        terminating_replicas: Count24::ZERO,
     };
     type InNamespace = Place;
 }

@@ -79,9 +79,9 @@ impl Seconds {
 /// A number of pods in a status, in three bytes: there is not room for as many as that in any cache, and
 /// their sums fit as well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count([u8; 3]);
+pub struct Count24([u8; 3]);
 
-impl Count {
+impl Count24 {
     /// None.
     pub const ZERO: Self = Self([0; 3]);
 
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn counts_come_back_or_stop_at_the_ends() {
         for (number, kept) in [(-1, 0), (0, 0), (65_536, 65_536), (i32::MAX, 0xff_ffff)] {
-            assert_eq!(Count::new(number).get(), kept);
+            assert_eq!(Count24::new(number).get(), kept);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::text::{Interner, LabelSet, Text};
 use crate::wire;
-use crate::wire::Phase;
+use crate::wire::PodPhase;
 
 use super::change::RefusalReason;
 use super::packed::Seconds;
@@ -35,7 +35,7 @@ mod flag {
     pub(super) const DELETING: u8 = 1 << 7;
 }
 
-const fn bits(phase: Phase, ready: bool, deleting: bool) -> u8 {
+const fn bits(phase: PodPhase, ready: bool, deleting: bool) -> u8 {
     let ready = if ready { flag::READY } else { 0 };
     let deleting = if deleting { flag::DELETING } else { 0 };
     phase as u8 | ready | deleting
@@ -64,8 +64,8 @@ impl Pod {
     }
 
     /// `status.phase`
-    pub const fn phase(&self) -> Phase {
-        Phase::from_number(self.bits & !(flag::READY | flag::DELETING))
+    pub const fn phase(&self) -> PodPhase {
+        PodPhase::from_number(self.bits & !(flag::READY | flag::DELETING))
     }
 
     /// The condition `Ready` is true.
@@ -138,7 +138,7 @@ impl Record for Pod {
 impl Pod {
     /// A running pod, for tests of what controllers make of it.
     pub(crate) fn test(ready: bool) -> Self {
-        Self { bits: bits(Phase::Running, ready, false), ..Self::EMPTY }
+        Self { bits: bits(PodPhase::Running, ready, false), ..Self::EMPTY }
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn whatever_a_pod_is_it_is_told_again() {
         for phase in ["", "Pending", "Running", "Succeeded", "Failed", "Unknown", "Later"] {
-            let phase = Phase::parse(phase);
+            let phase = PodPhase::parse(phase);
             for (ready, deleting) in [(false, false), (false, true), (true, false), (true, true)] {
                 let pod = Pod { bits: bits(phase, ready, deleting), ..Pod::EMPTY };
                 assert_eq!(

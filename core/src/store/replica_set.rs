@@ -9,7 +9,7 @@ use super::annotations::Annotations;
 use super::change::RefusalReason;
 use super::condition::{Condition, ConditionReason, ConditionState};
 use super::packed::{
-    Count, Generation, Packed64, Packed128, Seconds, pack_annotation, unpack_annotation,
+    Count24, Generation, Packed64, Packed128, Seconds, pack_annotation, unpack_annotation,
 };
 use super::{Condense, Place, Record, Stored};
 
@@ -46,14 +46,14 @@ pub struct ReplicaSet {
     /// `deployment.kubernetes.io/revision-history`; see [`knows_history`](Self::knows_history).
     pub revision_history: Text,
     /// `status.replicas`
-    pub status_replicas: Count,
+    pub status_replicas: Count24,
     /// `status.fullyLabeledReplicas`
-    pub fully_labeled_replicas: Count,
+    pub fully_labeled_replicas: Count24,
     /// `status.readyReplicas`
-    pub ready_replicas: Count,
+    pub ready_replicas: Count24,
     /// `status.availableReplicas`
-    pub available_replicas: Count,
-    terminating_replicas: Count,
+    pub available_replicas: Count24,
+    terminating_replicas: Count24,
     failure_reason: Option<ConditionReason>,
     failure_state: ConditionState,
     /// Bits of [`flag`].
@@ -87,11 +87,11 @@ impl ReplicaSet {
             created: Seconds::new(rs.meta.creation),
             replicas: rs.replicas,
             min_ready_seconds: rs.min_ready_seconds,
-            status_replicas: Count::new(status.replicas),
-            fully_labeled_replicas: Count::new(status.fully_labeled_replicas),
-            ready_replicas: Count::new(status.ready_replicas),
-            available_replicas: Count::new(status.available_replicas),
-            terminating_replicas: Count::new(status.terminating_replicas.unwrap_or_default()),
+            status_replicas: Count24::new(status.replicas),
+            fully_labeled_replicas: Count24::new(status.fully_labeled_replicas),
+            ready_replicas: Count24::new(status.ready_replicas),
+            available_replicas: Count24::new(status.available_replicas),
+            terminating_replicas: Count24::new(status.terminating_replicas.unwrap_or_default()),
             desired_replicas: desired.unwrap_or_default(),
             max_replicas: max.unwrap_or_default(),
             flags: flags([
@@ -237,11 +237,11 @@ impl Stored for ReplicaSet {
         annotations: Annotations::EMPTY,
         failure_message: Text::EMPTY,
         revision_history: Text::EMPTY,
-        status_replicas: Count::ZERO,
-        fully_labeled_replicas: Count::ZERO,
-        ready_replicas: Count::ZERO,
-        available_replicas: Count::ZERO,
-        terminating_replicas: Count::ZERO,
+        status_replicas: Count24::ZERO,
+        fully_labeled_replicas: Count24::ZERO,
+        ready_replicas: Count24::ZERO,
+        available_replicas: Count24::ZERO,
+        terminating_replicas: Count24::ZERO,
         failure_reason: None,
         failure_state: ConditionState::Absent,
         flags: 0,

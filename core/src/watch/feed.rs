@@ -4,16 +4,16 @@ use crate::json::Digest;
 use crate::kind::Kind;
 use crate::store::{Applied, Cache, Cached, Change, Owner, Refusal};
 use crate::wire::{
-    self, Decoder, Field, ListEvent, Memory, Meta, ObjectFault, PausedList, ResourceVersion,
+    self, Decoder, Field, KnownObjects, ListEvent, Meta, ObjectFault, PausedList, ResourceVersion,
     Status, WatchEvent,
 };
 
-use super::{ListEnd, Malformed, More, Seen, Shape, Source};
+use super::{BodyShape, ListEnd, Malformed, More, Seen, Source};
 
 /// Where a list or watch is: what has to be remembered of it while its decoder reads something else.
 #[derive(Debug)]
 pub struct Place {
-    shape: Shape,
+    shape: BodyShape,
     /// The decoder has read a part of something, and must not read anything else before the rest.
     is_amid: bool,
     /// A list is between two items, and remembered in `list`.
@@ -69,7 +69,7 @@ pub struct Feed<'a, 'c, K: Cached> {
 impl Place {
     /// Before the first body.
     pub const NEW: Self = Self {
-        shape: Shape::FirstPage,
+        shape: BodyShape::FirstPage,
         is_amid: false,
         is_paused: false,
         list: PausedList::EMPTY,
@@ -83,12 +83,12 @@ impl Place {
 }
 
 impl<K: Cached> Source for Feed<'_, '_, K> {
-    fn begin(&mut self, shape: Shape) {
+    fn begin(&mut self, shape: BodyShape) {
         self.place.shape = shape;
         self.place.is_amid = false;
         self.place.is_paused = false;
         self.place.page = Page::Open;
-        if shape == Shape::FirstPage {
+        if shape == BodyShape::FirstPage {
             self.cache.begin_relist(K::CACHED);
         }
     }
@@ -108,8 +108,10 @@ impl<K: Cached> Source for Feed<'_, '_, K> {
         let mut rest = bytes;
         while !rest.is_empty() {
             let read = match self.place.shape {
-                Shape::Watch => self.watch(rest, seen)?,
-                Shape::FirstPage | Shape::NextPage | Shape::Status => self.list(rest, seen)?,
+                BodyShape::Watch => self.watch(rest, seen)?,
+                BodyShape::FirstPage | BodyShape::NextPage | BodyShape::Status => {
+                    self.list(rest, seen)?
+                }
             };
             rest = rest.get(read..).unwrap_or_default();
             self.place.is_amid = self.is_amid();
@@ -117,7 +119,9 @@ impl<K: Cached> Source for Feed<'_, '_, K> {
                 break;
             }
         }
-        if !self.place.is_amid && self.place.shape != Shape::Watch && self.place.page == Page::Open
+        if !self.place.is_amid
+            && self.place.shape != BodyShape::Watch
+            && self.place.page == Page::Open
         {
             let Some(decoder) = self.decoder.as_deref_mut() else { return Err(Malformed) };
             self.place.is_paused = decoder.pause_list(&mut self.place.list);
@@ -163,12 +167,12 @@ impl<K: Cached> Feed<'_, '_, K> {
     fn is_amid(&self) -> bool {
         let Some(decoder) = self.decoder.as_deref() else { return false };
         match self.place.shape {
-            Shape::Watch => !decoder.is_between_events(),
-            Shape::FirstPage | Shape::NextPage => {
+            BodyShape::Watch => !decoder.is_between_events(),
+            BodyShape::FirstPage | BodyShape::NextPage => {
                 self.place.page == Page::Open && !decoder.is_between_items()
             }
             // It is asked for when the body is over.
-            Shape::Status => true,
+            BodyShape::Status => true,
         }
     }
 
@@ -176,7 +180,7 @@ impl<K: Cached> Feed<'_, '_, K> {
         let Some(decoder) = self.decoder.as_deref_mut() else { return Err(Malformed) };
         let (read, event) = decoder.feed_list(bytes).map_err(|_| Malformed)?;
         let Place { page, list, shape, .. } = &mut *self.place;
-        let is_list = *shape != Shape::Status;
+        let is_list = *shape != BodyShape::Status;
         match event {
             None => {}
             Some(ListEvent::Item(object)) => {
@@ -210,8 +214,8 @@ impl<K: Cached> Feed<'_, '_, K> {
             None => {}
             // However much of what is gone was read, and whatever is wrong with it.
             Some(
-                WatchEvent::Metadata(wire::Change::Deleted, meta)
-                | WatchEvent::Faulty(wire::Change::Deleted, ObjectFault { meta, .. }),
+                WatchEvent::Metadata(wire::EventType::Deleted, meta)
+                | WatchEvent::Faulty(wire::EventType::Deleted, ObjectFault { meta, .. }),
             ) => {
                 if !is_elsewhere(namespaces, meta) {
                     delete::<K>(self.cache, self.handler, meta);
@@ -230,7 +234,7 @@ impl<K: Cached> Feed<'_, '_, K> {
                 }
                 seen(Seen::Changed(object.meta().resource_version));
             }
-            Some(WatchEvent::Metadata(wire::Change::Added, meta)) => {
+            Some(WatchEvent::Metadata(wire::EventType::Added, meta)) => {
                 seen(Seen::Added(meta.resource_version));
             }
             Some(WatchEvent::Metadata(_, meta)) => seen(Seen::Changed(meta.resource_version)),
@@ -247,7 +251,8 @@ impl<K: Cached> Feed<'_, '_, K> {
             Some(WatchEvent::Error(status)) => seen(Seen::Error(status)),
             Some(WatchEvent::Unknown) => seen(Seen::Foreign),
             Some(WatchEvent::Faulty(change, fault)) => {
-                let is_object = matches!(change, wire::Change::Added | wire::Change::Modified);
+                let is_object =
+                    matches!(change, wire::EventType::Added | wire::EventType::Modified);
                 if is_object && !is_elsewhere(namespaces, fault.meta) {
                     refuse::<K>(self.cache, self.handler, &fault);
                 }
@@ -258,8 +263,8 @@ impl<K: Cached> Feed<'_, '_, K> {
     }
 }
 
-impl<K: Cached> Memory<K> for Cache<'_> {
-    fn suffices(&self, _: Option<wire::Change>, meta: &Meta) -> bool {
+impl<K: Cached> KnownObjects<K> for Cache<'_> {
+    fn suffices(&self, _: Option<wire::EventType>, meta: &Meta) -> bool {
         self.has(K::CACHED, meta)
     }
 
@@ -274,13 +279,13 @@ struct Watched<'a, 'c> {
     namespaces: &'a [&'a str],
 }
 
-impl<K: Cached> Memory<K> for Watched<'_, '_> {
+impl<K: Cached> KnownObjects<K> for Watched<'_, '_> {
     /// What is gone has no more to say. The echo of an own write, whose answer came first, is not
     /// read again, and what is elsewhere is nobody's business here.
-    fn suffices(&self, change: Option<wire::Change>, meta: &Meta) -> bool {
+    fn suffices(&self, change: Option<wire::EventType>, meta: &Meta) -> bool {
         match change {
-            Some(wire::Change::Deleted) => true,
-            Some(wire::Change::Added | wire::Change::Modified) => {
+            Some(wire::EventType::Deleted) => true,
+            Some(wire::EventType::Added | wire::EventType::Modified) => {
                 is_elsewhere(self.namespaces, meta) || self.cache.has(K::CACHED, meta)
             }
             _ => false,

@@ -2,7 +2,7 @@
 
 use crate::limits;
 use crate::time::Instant;
-use crate::wire::{Reason, ResourceVersion, Status};
+use crate::wire::{ResourceVersion, Status, StatusReason};
 
 use super::request::length_in_url;
 use super::{Malformed, More, Next, Phase, Seen, Source, Watch};
@@ -33,7 +33,7 @@ pub(super) enum At {
 
 /// Refusals with a rule of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum ListRefusal {
     /// The version or page is too old.
     Expired,
     /// The server does not know that version yet.
@@ -43,17 +43,17 @@ pub(super) enum Refusal {
     Other,
 }
 
-impl Refusal {
+impl ListRefusal {
     pub(super) fn of(code: u16, status: Option<&Status>) -> Self {
         let reason = status.map(|status| status.reason).unwrap_or_default();
         match (code, reason) {
-            (_, Reason::Expired | Reason::Gone) | (410, _) => Self::Expired,
-            (_, Reason::Timeout) | (504, _)
+            (_, StatusReason::Expired | StatusReason::Gone) | (410, _) => Self::Expired,
+            (_, StatusReason::Timeout) | (504, _)
                 if status.is_some_and(|status| status.resource_version_too_large) =>
             {
                 Self::TooLarge
             }
-            (_, Reason::TooManyRequests) | (429, _) => Self::TooMany,
+            (_, StatusReason::TooManyRequests) | (429, _) => Self::TooMany,
             _ => Self::Other,
         }
     }

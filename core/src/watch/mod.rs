@@ -14,13 +14,14 @@ mod source;
 mod stream;
 
 pub use feed::{Feed, Handler, Place};
-pub use request::{Request, Resource, length_in_url};
-pub use source::{ListEnd, Malformed, More, Seen, Shape, Source};
+pub use request::{Resource, WatchRequest, length_in_url};
+pub use source::{BodyShape, ListEnd, Malformed, More, Seen, Source};
 
 use heapless::String;
 
 use crate::backoff::{Backoff, Policy};
 use crate::limits;
+use crate::request::ResponseHead;
 use crate::time::{Duration, Instant};
 use crate::wire::{ResourceVersion, Status};
 
@@ -40,7 +41,7 @@ const MOST_RETRIES: u8 = 10;
 #[derive(Debug)]
 pub enum Command<'a> {
     /// Send this request on a connection of its own.
-    Send(Request<'a>),
+    Send(WatchRequest<'a>),
     /// Close the connection of this request; nothing more is expected from it.
     Close(RequestId),
 }
@@ -49,12 +50,7 @@ pub enum Command<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
     /// The head of the response.
-    Head {
-        /// The HTTP status.
-        status: u16,
-        /// `Retry-After` in seconds.
-        retry_after: Option<u32>,
-    },
+    Head(ResponseHead),
     /// Bytes of the body, cut anywhere.
     Body(&'a [u8]),
     /// The body is complete.
@@ -75,7 +71,7 @@ pub struct RequestId(u32);
 /// What the machine has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Counts {
+pub struct WatchCounts {
     /// Complete lists.
     pub lists: u32,
     /// Watches that were opened.
@@ -114,7 +110,7 @@ pub struct Watch {
     relist_wanted: bool,
     listed_at: Option<Instant>,
     bookmarks_seen: bool,
-    counts: Counts,
+    counts: WatchCounts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,7 +164,7 @@ impl Watch {
             relist_wanted: false,
             listed_at: None,
             bookmarks_seen: false,
-            counts: Counts { lists: 0, watches: 0, errors: 0, rewinds: 0 },
+            counts: WatchCounts { lists: 0, watches: 0, errors: 0, rewinds: 0 },
         }
     }
 
@@ -183,7 +179,7 @@ impl Watch {
     }
 
     /// What the machine has counted.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> WatchCounts {
         self.counts
     }
 
@@ -221,16 +217,16 @@ impl Watch {
                     Next::Page => {}
                     Next::Watch => self.begin_watch(now, random),
                 }
-                Some(Command::Send(Request { watch: self, id: RequestId(self.request) }))
+                Some(Command::Send(WatchRequest { watch: self, id: RequestId(self.request) }))
             }
             _ => None,
         }
     }
 
     /// The request of this number, once more, as long as it is the one that is open.
-    pub fn request(&self, id: RequestId) -> Option<Request<'_>> {
+    pub fn request(&self, id: RequestId) -> Option<WatchRequest<'_>> {
         let is_open = matches!(self.phase, Phase::Open { .. }) && id.0 == self.request;
-        is_open.then_some(Request { watch: self, id })
+        is_open.then_some(WatchRequest { watch: self, id })
     }
 
     /// When [`poll`](Self::poll) has something to do, if nothing comes in before.
@@ -264,7 +260,7 @@ impl Watch {
             return len;
         }
         match (input, body) {
-            (Input::Head { status, retry_after }, Body::Awaited) => {
+            (Input::Head(ResponseHead { status, retry_after, .. }), Body::Awaited) => {
                 self.head(now, next, status, retry_after, source);
             }
             (Input::Body(bytes), Body::Wanted) if next == Next::Watch => {
@@ -310,11 +306,11 @@ impl Watch {
         source: &mut dyn Source,
     ) {
         let (body, shape) = match (status, next) {
-            (200, Next::List) => (Body::Wanted, Shape::FirstPage),
-            (200, Next::Page) if self.list.pages == 0 => (Body::Wanted, Shape::FirstPage),
-            (200, Next::Page) => (Body::Wanted, Shape::NextPage),
-            (200, Next::Watch) => (Body::Wanted, Shape::Watch),
-            (status, _) => (Body::Error { status, retry_after }, Shape::Status),
+            (200, Next::List) => (Body::Wanted, BodyShape::FirstPage),
+            (200, Next::Page) if self.list.pages == 0 => (Body::Wanted, BodyShape::FirstPage),
+            (200, Next::Page) => (Body::Wanted, BodyShape::NextPage),
+            (200, Next::Watch) => (Body::Wanted, BodyShape::Watch),
+            (status, _) => (Body::Error { status, retry_after }, BodyShape::Status),
         };
         if body == Body::Wanted {
             self.retries = 0;
@@ -334,10 +330,10 @@ impl Watch {
         retry_after: Option<u32>,
         status: Option<&Status>,
     ) {
-        let verdict = list::Refusal::of(code, status);
+        let verdict = list::ListRefusal::of(code, status);
         let list = next != Next::Watch;
         match verdict {
-            list::Refusal::Expired | list::Refusal::TooLarge if list => {
+            list::ListRefusal::Expired | list::ListRefusal::TooLarge if list => {
                 self.list_refused(now, random);
             }
             _ if (code == 429 || code >= 500)
@@ -350,7 +346,7 @@ impl Watch {
                 let next = if list { Next::Page } else { Next::Watch };
                 self.phase = Phase::Due { next, at: now + wait };
             }
-            list::Refusal::TooMany if !list => self.retry_watch(now, random),
+            list::ListRefusal::TooMany if !list => self.retry_watch(now, random),
             _ => self.fail(now, random),
         }
     }

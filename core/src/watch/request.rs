@@ -36,12 +36,12 @@ impl Resource {
 
 /// A request to be sent. Shows as its path and query.
 #[derive(Debug)]
-pub struct Request<'a> {
+pub struct WatchRequest<'a> {
     pub(super) watch: &'a Watch,
     pub(super) id: RequestId,
 }
 
-impl Request<'_> {
+impl WatchRequest<'_> {
     /// The number under which answers are handed in.
     pub fn id(&self) -> RequestId {
         self.id
@@ -53,7 +53,7 @@ impl Request<'_> {
     }
 }
 
-impl fmt::Display for Request<'_> {
+impl fmt::Display for WatchRequest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Resource { api, plural, namespace, label_selector } = &self.watch.resource;
         f.write_str(api)?;

@@ -5,7 +5,7 @@ use crate::wire::{ResourceVersion, Status};
 /// What a response body is going to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Shape {
+pub enum BodyShape {
     /// A list from its beginning: what is not in it, or in the pages that follow, is gone.
     FirstPage,
     /// A further page of the same list.
@@ -60,8 +60,8 @@ pub struct Malformed;
 
 /// Decodes bodies and applies the objects in them to the cache.
 pub trait Source {
-    /// A body begins. At [`Shape::FirstPage`], marks of an earlier list are to be cleared.
-    fn begin(&mut self, shape: Shape);
+    /// A body begins. At [`BodyShape::FirstPage`], marks of an earlier list are to be cleared.
+    fn begin(&mut self, shape: BodyShape);
 
     /// Bytes of the body. Objects and events are applied as they come, then reported. Returns how many
     /// were taken: not all of them if the decoder is wanted elsewhere; the rest is to come again.
@@ -70,7 +70,7 @@ pub trait Source {
     /// The body of a page is complete.
     fn end_page(&mut self) -> Result<ListEnd<'_>, Malformed>;
 
-    /// The [`Shape::Status`] that was read, as far as it came.
+    /// The [`BodyShape::Status`] that was read, as far as it came.
     fn status(&self) -> Option<&Status>;
 
     /// The list is complete: what was not in it is to be removed, unless it is newer than the

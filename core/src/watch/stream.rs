@@ -4,7 +4,7 @@ use crate::planted::{Bug, planted};
 use crate::time::{Duration, Instant};
 use crate::wire::ResourceVersion;
 
-use super::list::Refusal;
+use super::list::ListRefusal;
 use super::{GRACE, Next, Phase, SHORTEST_WATCH, Seen, Source, Watch};
 
 /// Where a watch stands.
@@ -111,9 +111,9 @@ impl Watch {
         let version = match seen {
             Seen::Foreign | Seen::Listed(_) => return None,
             Seen::Error(status) => {
-                return Some(match Refusal::of(status.code, Some(status)) {
-                    Refusal::TooMany => Ending::TooMany,
-                    Refusal::Expired if planted(Bug::ListSkipped) => {
+                return Some(match ListRefusal::of(status.code, Some(status)) {
+                    ListRefusal::TooMany => Ending::TooMany,
+                    ListRefusal::Expired if planted(Bug::ListSkipped) => {
                         self.version = Some(ResourceVersion::ANY);
                         Ending::TooMany
                     }

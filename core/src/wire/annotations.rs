@@ -1,7 +1,7 @@
 //! Annotations: those that controllers read by name, and the rest as fingerprints.
 
 use super::project::Fault;
-use crate::json::{Collected, Collector, Digest, Event, Fragment, Step};
+use crate::json::{Collected, Collector, Digest, Flow, Fragment, Token};
 use crate::limits;
 use crate::text::Fingerprint;
 use core::hash::Hasher;
@@ -156,22 +156,22 @@ impl AnnotationReader {
         value_len: 0,
     };
 
-    /// Takes the next event of the annotations. `wanted` tells which ones are worth reading;
-    /// [`Step::Skip`] passes over the others.
+    /// Takes the next token of the annotations. `wanted` tells which ones are worth reading;
+    /// [`Flow::Skip`] passes over the others.
     pub(super) fn push<'a>(
         &'a mut self,
-        event: Event<'a>,
+        token: Token<'a>,
         wanted: impl Fn(Annotation) -> bool,
-    ) -> Result<(Step, Option<Entry<'a>>), Fault> {
-        match event {
-            Event::Key(fragment) => {
+    ) -> Result<(Flow, Option<Entry<'a>>), Fault> {
+        match token {
+            Token::Key(fragment) => {
                 self.key(fragment);
                 let skip = fragment.last && !wanted(self.annotation);
-                Ok((if skip { Step::Skip } else { Step::Next }, None))
+                Ok((if skip { Flow::Skip } else { Flow::Next }, None))
             }
-            Event::String(fragment) => Ok((Step::Next, self.value(fragment))),
-            Event::ObjectStart | Event::ObjectEnd | Event::Null => Ok((Step::Next, None)),
-            Event::ArrayStart | Event::ArrayEnd | Event::Number(_) | Event::Bool(_) => {
+            Token::String(fragment) => Ok((Flow::Next, self.value(fragment))),
+            Token::ObjectStart | Token::ObjectEnd | Token::Null => Ok((Flow::Next, None)),
+            Token::ArrayStart | Token::ArrayEnd | Token::Number(_) | Token::Bool(_) => {
                 Err(Fault::WrongType)
             }
         }

@@ -1,7 +1,7 @@
 //! Conditions of a status.
 
 use super::project::{Fault, Value};
-use super::table::{Field, Rule, Table};
+use super::table::{Field, FieldTable, Rule};
 use crate::limits;
 use crate::time::Timestamp;
 use heapless::String;
@@ -54,7 +54,7 @@ impl ConditionStatus {
     }
 }
 
-pub(super) static CONDITION: Table = Table::new(&[
+pub(super) static CONDITION: FieldTable = FieldTable::new(&[
     ("type", Rule::Keep(Field::ConditionType)),
     ("status", Rule::Keep(Field::ConditionStatus)),
     ("reason", Rule::Keep(Field::ConditionReason)),

@@ -1,6 +1,6 @@
 //! The decoder: bytes in, one object after the other out.
 
-use super::envelope::{Change, ListMeta, Memory, ObjectFault, Reader};
+use super::envelope::{EventType, KnownObjects, ListMeta, ObjectFault, Reader};
 use super::project::FieldFault;
 use super::{Meta, Object, ResourceVersion, Status};
 use crate::json;
@@ -61,7 +61,7 @@ pub enum WatchEvent<'a, K> {
     /// The object has changed.
     Modified(&'a K),
     /// What has happened to an object whose metadata suffices.
-    Metadata(Change, &'a Meta),
+    Metadata(EventType, &'a Meta),
     /// The object is gone; this is its last state, at the version of the deletion.
     Deleted(&'a K),
     /// Everything up to this version has been told.
@@ -74,7 +74,7 @@ pub enum WatchEvent<'a, K> {
     /// The watch has failed.
     Error(&'a Status),
     /// An object that cannot be used, and what happened to it. The watch goes on.
-    Faulty(Change, ObjectFault<'a>),
+    Faulty(EventType, ObjectFault<'a>),
     /// An event of a type that is not known.
     Unknown,
 }
@@ -100,7 +100,7 @@ impl<K: Object> Decoder<K> {
     pub fn feed_answer(
         &mut self,
         bytes: &[u8],
-        memory: Option<&dyn Memory<K>>,
+        memory: Option<&dyn KnownObjects<K>>,
     ) -> Result<(), json::Error> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -112,7 +112,7 @@ impl<K: Object> Decoder<K> {
 
     /// The answer is over: what it holds.
     pub fn answer(&mut self) -> Result<Answer<'_, K>, json::Error> {
-        let handler: &mut dyn json::Handler = &mut |_: json::Event<'_>| json::Step::Next;
+        let handler: &mut dyn json::Handler = &mut |_: json::Token<'_>| json::Flow::Next;
         self.0.tokenizer.finish(handler)?;
         if self.0.envelope.status.is_present {
             return Ok(Answer::Status(&self.0.envelope.status));
@@ -141,7 +141,7 @@ impl<K: Object> Decoder<K> {
     pub fn feed_watch(
         &mut self,
         bytes: &[u8],
-        memory: Option<&dyn Memory<K>>,
+        memory: Option<&dyn KnownObjects<K>>,
     ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
         self.0.feed_watch(bytes, memory)
     }
@@ -237,7 +237,7 @@ impl<K: Object> Reader<K> {
     fn feed_watch(
         &mut self,
         bytes: &[u8],
-        memory: Option<&dyn Memory<K>>,
+        memory: Option<&dyn KnownObjects<K>>,
     ) -> Result<(usize, Option<WatchEvent<'_, K>>), json::Error> {
         if self.tokenizer.is_done() {
             self.tokenizer.restart();
@@ -250,8 +250,8 @@ impl<K: Object> Reader<K> {
     fn event(&mut self) -> WatchEvent<'_, K> {
         let change = match self.envelope.change {
             None => return WatchEvent::Unknown,
-            Some(Change::Error) => return WatchEvent::Error(&self.envelope.status),
-            Some(Change::Bookmark) => return self.bookmark(),
+            Some(EventType::Error) => return WatchEvent::Error(&self.envelope.status),
+            Some(EventType::Bookmark) => return self.bookmark(),
             Some(change) if self.envelope.metadata_only => {
                 return WatchEvent::Metadata(change, self.metadata());
             }
@@ -259,8 +259,8 @@ impl<K: Object> Reader<K> {
         };
         match (self.object(), change) {
             (Err(fault), _) => WatchEvent::Faulty(change, fault),
-            (Ok(object), Change::Added) => WatchEvent::Added(object),
-            (Ok(object), Change::Deleted) => WatchEvent::Deleted(object),
+            (Ok(object), EventType::Added) => WatchEvent::Added(object),
+            (Ok(object), EventType::Deleted) => WatchEvent::Deleted(object),
             (Ok(object), _) => WatchEvent::Modified(object),
         }
     }
@@ -274,7 +274,7 @@ impl<K: Object> Reader<K> {
             return WatchEvent::Bookmark { resource_version, ends_initial_events };
         }
         match self.object() {
-            Err(fault) => WatchEvent::Faulty(Change::Bookmark, fault),
+            Err(fault) => WatchEvent::Faulty(EventType::Bookmark, fault),
             Ok(_) => WatchEvent::Unknown,
         }
     }

@@ -5,10 +5,10 @@ use super::condition::{CONDITION, ConditionDraft, ConditionType};
 use super::meta::{METADATA, MetaState};
 use super::project::{Fault, FieldFault, Value};
 use super::selector::{self, SELECTOR};
-use super::table::{Field, Rule, Table};
+use super::table::{Field, FieldTable, Rule};
 use super::template::{POD_TEMPLATE, digest_template};
 use super::{Condition, IntAnnotation, Meta, Object, SharedAnnotations};
-use crate::json::{Digest, Digester, Event, Step};
+use crate::json::{Digest, Digester, Flow, Token};
 use crate::text::Selector;
 use crate::zero::ZeroOption;
 
@@ -143,13 +143,13 @@ impl IntOrPercent {
     }
 }
 
-static DEPLOYMENT: Table = Table::new(&[
+static DEPLOYMENT: FieldTable = FieldTable::new(&[
     ("metadata", Rule::Object(Field::Metadata, &METADATA)),
     ("spec", Rule::Object(Field::Spec, &SPEC)),
     ("status", Rule::Object(Field::Status, &STATUS)),
 ]);
 
-static SPEC: Table = Table::new(&[
+static SPEC: FieldTable = FieldTable::new(&[
     ("replicas", Rule::Keep(Field::Replicas)),
     ("minReadySeconds", Rule::Keep(Field::MinReadySeconds)),
     ("paused", Rule::Keep(Field::Paused)),
@@ -160,17 +160,17 @@ static SPEC: Table = Table::new(&[
     ("template", Rule::Stream(Field::Template)),
 ]);
 
-static STRATEGY: Table = Table::new(&[
+static STRATEGY: FieldTable = FieldTable::new(&[
     ("type", Rule::Keep(Field::StrategyType)),
     ("rollingUpdate", Rule::Object(Field::RollingUpdate, &ROLLING_UPDATE)),
 ]);
 
-static ROLLING_UPDATE: Table = Table::new(&[
+static ROLLING_UPDATE: FieldTable = FieldTable::new(&[
     ("maxSurge", Rule::Keep(Field::MaxSurge)),
     ("maxUnavailable", Rule::Keep(Field::MaxUnavailable)),
 ]);
 
-static STATUS: Table = Table::new(&[
+static STATUS: FieldTable = FieldTable::new(&[
     ("observedGeneration", Rule::Keep(Field::ObservedGeneration)),
     ("replicas", Rule::Keep(Field::StatusReplicas)),
     ("updatedReplicas", Rule::Keep(Field::UpdatedReplicas)),
@@ -192,7 +192,7 @@ pub struct DeploymentState {
 
 impl Object for Deployment {
     const KIND: &'static str = "Deployment";
-    const TABLE: &'static Table = &DEPLOYMENT;
+    const TABLE: &'static FieldTable = &DEPLOYMENT;
     type State = DeploymentState;
     const EMPTY: Self = Self {
         meta: Meta::EMPTY,
@@ -282,17 +282,17 @@ impl Object for Deployment {
         &mut self,
         state: &mut DeploymentState,
         field: Field,
-        event: Event<'_>,
-    ) -> Result<Step, Fault> {
+        token: Token<'_>,
+    ) -> Result<Flow, Fault> {
         match field {
-            Field::Annotations => return self.annotation(state, event),
-            Field::Template => state.template.push(event),
+            Field::Annotations => return self.annotation(state, token),
+            Field::Template => state.template.push(token),
             Field::MatchLabels | Field::ExpressionKey | Field::ExpressionValues => {
-                selector::stream(&mut self.selector, &mut state.meta.pairs, field, event)?;
+                selector::stream(&mut self.selector, &mut state.meta.pairs, field, token)?;
             }
-            _ => return self.meta.stream(&mut state.meta, field, event),
+            _ => return self.meta.stream(&mut state.meta, field, token),
         }
-        Ok(Step::Next)
+        Ok(Flow::Next)
     }
 
     fn begin(&mut self, state: &mut DeploymentState, field: Field) {
@@ -331,11 +331,11 @@ impl Object for Deployment {
 }
 
 impl Deployment {
-    fn annotation(&mut self, state: &mut DeploymentState, event: Event<'_>) -> Result<Step, Fault> {
+    fn annotation(&mut self, state: &mut DeploymentState, token: Token<'_>) -> Result<Flow, Fault> {
         let wanted = |name: Annotation| {
             name.is_shared() || matches!(name, Annotation::Revision | Annotation::RollbackTo)
         };
-        let (step, entry) = state.meta.annotations.push(event, wanted)?;
+        let (step, entry) = state.meta.annotations.push(token, wanted)?;
         let Some(entry) = entry else { return Ok(step) };
         match entry.annotation {
             Annotation::Revision => self.revision = entry.int(),

@@ -1,11 +1,11 @@
 //! What objects come in: an answer, a list, a watch.
 
 use super::meta::parse_resource_version;
-use super::project::{Fault, FieldFault, Projector, Record, Value};
+use super::project::{Fault, FieldFault, FieldSink, Projector, Value};
 use super::status::STATUS;
-use super::table::{Field, Rule, Table};
+use super::table::{Field, FieldTable, Rule};
 use super::{Meta, Object, ResourceVersion, Status};
-use crate::json::{self, Digest, Event, Handler, Step, Tokenizer};
+use crate::json::{self, Digest, Flow, Handler, Token, Tokenizer};
 use crate::limits;
 use core::fmt;
 use heapless::String;
@@ -24,7 +24,7 @@ pub(super) struct Envelope<K: Object> {
     pub(super) object: K,
     state: K::State,
     pub(super) status: Status,
-    pub(super) change: Option<Change>,
+    pub(super) change: Option<EventType>,
     pub(super) list: ListMeta,
     pub(super) list_fault: Option<FieldFault>,
     /// An item of a list is complete and waits to be taken.
@@ -38,11 +38,11 @@ pub(super) struct Envelope<K: Object> {
 }
 
 /// What is known of objects before they are read. It is asked once their metadata is there.
-pub trait Memory<K> {
+pub trait KnownObjects<K> {
     /// Whether the metadata of an object suffices, because the object is known already, or gone, so
     /// that the rest need not be read. The change is what a watch says has happened to it, if it has
     /// said so yet.
-    fn suffices(&self, change: Option<Change>, meta: &Meta) -> bool;
+    fn suffices(&self, change: Option<EventType>, meta: &Meta) -> bool;
 
     /// The digest of the object's pod template, if that is known, so that it need not be read. What
     /// else is kept of a template is filled in.
@@ -55,7 +55,7 @@ pub trait Memory<K> {
 /// `type` of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Change {
+pub enum EventType {
     /// `ADDED`
     Added = 1,
     /// `MODIFIED`
@@ -102,14 +102,14 @@ impl ListMeta {
         Ok(())
     }
 
-    /// A token is longer than any text that is kept as a whole, and may come in pieces.
-    fn continue_token(&mut self, event: Event<'_>) -> Result<(), Fault> {
-        match event {
-            Event::String(fragment) => {
+    /// A continue token is longer than any text that is kept as a whole, and may come in pieces.
+    fn continue_token(&mut self, token: Token<'_>) -> Result<(), Fault> {
+        match token {
+            Token::String(fragment) => {
                 let text = core::str::from_utf8(fragment.bytes).map_err(|_| Fault::Malformed)?;
                 self.continue_token.push_str(text).map_err(|_| Fault::TooLong)
             }
-            Event::Null => Ok(()),
+            Token::Null => Ok(()),
             _ => Err(Fault::WrongType),
         }
     }
@@ -166,9 +166,9 @@ impl<K: Object> Reader<K> {
     /// but checked to be JSON.
     pub(super) fn feed(
         &mut self,
-        root: &'static Table,
+        root: &'static FieldTable,
         bytes: &[u8],
-        memory: Option<&dyn Memory<K>>,
+        memory: Option<&dyn KnownObjects<K>>,
     ) -> Result<usize, json::Error> {
         if self.tokenizer.is_at_start() {
             self.projector.start(root);
@@ -176,8 +176,8 @@ impl<K: Object> Reader<K> {
         }
         let Self { tokenizer, projector, envelope, .. } = self;
         // One tokenizer for all kinds, not a copy for each.
-        let handler: &mut dyn Handler = &mut |event: Event<'_>| {
-            let step = projector.push(event, envelope);
+        let handler: &mut dyn Handler = &mut |token: Token<'_>| {
+            let flow = projector.push(token, envelope);
             if core::mem::take(&mut envelope.has_metadata)
                 && let Some(memory) = memory
             {
@@ -189,7 +189,7 @@ impl<K: Object> Reader<K> {
                     K::recalled_template(&mut envelope.state, template);
                 }
             }
-            step
+            flow
         };
         tokenizer.feed(bytes, handler)
     }
@@ -241,17 +241,17 @@ impl<K: Object> Reader<K> {
 
 impl<K: Object> Reader<K> {
     /// An object, or the Status that came instead.
-    pub(super) const ANSWER: &'static Table =
-        &Table { members: K::TABLE.members, or: Some(&STATUS) };
+    pub(super) const ANSWER: &'static FieldTable =
+        &FieldTable { members: K::TABLE.members, or: Some(&STATUS) };
 
     /// A watch event.
-    pub(super) const WATCH_EVENT: &'static Table = &Table::new(&[
+    pub(super) const WATCH_EVENT: &'static FieldTable = &FieldTable::new(&[
         ("type", Rule::Keep(Field::EventType)),
         ("object", Rule::Object(Field::EventObject, Self::ANSWER)),
     ]);
 
     /// A list, or the Status that came instead.
-    pub(super) const LIST: &'static Table = &Table {
+    pub(super) const LIST: &'static FieldTable = &FieldTable {
         members: &[
             ("metadata", Rule::Object(Field::ListMetadata, &LIST_METADATA)),
             ("items", Rule::Each(Field::Item, K::TABLE)),
@@ -260,7 +260,7 @@ impl<K: Object> Reader<K> {
     };
 }
 
-static LIST_METADATA: Table = Table::new(&[
+static LIST_METADATA: FieldTable = FieldTable::new(&[
     ("resourceVersion", Rule::Keep(Field::ListResourceVersion)),
     ("continue", Rule::Stream(Field::ListContinue)),
     ("remainingItemCount", Rule::Keep(Field::ListRemaining)),
@@ -287,16 +287,16 @@ impl<K: Object> Envelope<K> {
     }
 }
 
-impl<K: Object> Record for Envelope<K> {
+impl<K: Object> FieldSink for Envelope<K> {
     fn keep(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault> {
         match field {
             Field::EventType => {
                 self.change = match value {
-                    Value::Text { text: "ADDED", .. } => Some(Change::Added),
-                    Value::Text { text: "MODIFIED", .. } => Some(Change::Modified),
-                    Value::Text { text: "DELETED", .. } => Some(Change::Deleted),
-                    Value::Text { text: "BOOKMARK", .. } => Some(Change::Bookmark),
-                    Value::Text { text: "ERROR", .. } => Some(Change::Error),
+                    Value::Text { text: "ADDED", .. } => Some(EventType::Added),
+                    Value::Text { text: "MODIFIED", .. } => Some(EventType::Modified),
+                    Value::Text { text: "DELETED", .. } => Some(EventType::Deleted),
+                    Value::Text { text: "BOOKMARK", .. } => Some(EventType::Bookmark),
+                    Value::Text { text: "ERROR", .. } => Some(EventType::Error),
                     _ => None,
                 };
                 Ok(())
@@ -313,13 +313,13 @@ impl<K: Object> Record for Envelope<K> {
         }
     }
 
-    fn stream(&mut self, field: Field, event: Event<'_>) -> Result<Step, Fault> {
+    fn stream(&mut self, field: Field, token: Token<'_>) -> Result<Flow, Fault> {
         if field == Field::ListContinue {
-            let kept = self.list.continue_token(event);
+            let kept = self.list.continue_token(token);
             self.note_list_fault(field, kept);
-            return Ok(Step::Next);
+            return Ok(Flow::Next);
         }
-        self.object.stream(&mut self.state, field, event)
+        self.object.stream(&mut self.state, field, token)
     }
 
     fn knows(&self, field: Field) -> bool {
@@ -333,13 +333,13 @@ impl<K: Object> Record for Envelope<K> {
         }
     }
 
-    fn end(&mut self, field: Field) -> Step {
+    fn end(&mut self, field: Field) -> Flow {
         if field == Field::Item {
             self.has_item = true;
-            return Step::Pause;
+            return Flow::Pause;
         }
         self.has_metadata = field == Field::Metadata;
         self.object.end(&mut self.state, field);
-        Step::Next
+        Flow::Next
     }
 }

@@ -2,9 +2,9 @@
 
 use super::meta::{METADATA, MetaState};
 use super::project::{Fault, FieldFault, Value};
-use super::table::{Field, Rule, Table};
+use super::table::{Field, FieldTable, Rule};
 use super::{Meta, Object};
-use crate::json::{Event, Step};
+use crate::json::{Flow, Token};
 use crate::limits;
 use crate::time::Timestamp;
 use heapless::String;
@@ -28,12 +28,12 @@ pub struct Lease {
     pub has_preferred_holder: bool,
 }
 
-static LEASE: Table = Table::new(&[
+static LEASE: FieldTable = FieldTable::new(&[
     ("metadata", Rule::Object(Field::Metadata, &METADATA)),
     ("spec", Rule::Object(Field::Spec, &SPEC)),
 ]);
 
-static SPEC: Table = Table::new(&[
+static SPEC: FieldTable = FieldTable::new(&[
     ("holderIdentity", Rule::Keep(Field::HolderIdentity)),
     ("leaseDurationSeconds", Rule::Keep(Field::LeaseDurationSeconds)),
     ("acquireTime", Rule::Keep(Field::AcquireTime)),
@@ -44,7 +44,7 @@ static SPEC: Table = Table::new(&[
 
 impl Object for Lease {
     const KIND: &'static str = "Lease";
-    const TABLE: &'static Table = &LEASE;
+    const TABLE: &'static FieldTable = &LEASE;
     type State = MetaState;
     const EMPTY: Self = Self {
         meta: Meta::EMPTY,
@@ -90,11 +90,11 @@ impl Object for Lease {
         &mut self,
         state: &mut MetaState,
         field: Field,
-        event: Event<'_>,
-    ) -> Result<Step, Fault> {
-        match (field, event) {
-            (Field::Annotations, Event::Key(_)) => Ok(Step::Skip),
-            _ => self.meta.stream(state, field, event),
+        token: Token<'_>,
+    ) -> Result<Flow, Fault> {
+        match (field, token) {
+            (Field::Annotations, Token::Key(_)) => Ok(Flow::Skip),
+            _ => self.meta.stream(state, field, token),
         }
     }
 

@@ -3,9 +3,9 @@
 use super::annotations::AnnotationReader;
 use super::pairs::Pairs;
 use super::project::{Fault, FieldFault, Value};
-use super::table::{Field, Rule, Table};
+use super::table::{Field, FieldTable, Rule};
 use super::{ResourceVersion, Uid};
-use crate::json::{Event, Step};
+use crate::json::{Flow, Token};
 use crate::kind::OwnerKind;
 use crate::limits;
 use crate::text::Labels;
@@ -65,7 +65,7 @@ pub struct ControllerRef {
 }
 
 /// The members of `metadata` that are read.
-pub(crate) static METADATA: Table = Table::new(&[
+pub(crate) static METADATA: FieldTable = FieldTable::new(&[
     ("name", Rule::Keep(Field::Name)),
     ("namespace", Rule::Keep(Field::Namespace)),
     ("uid", Rule::Keep(Field::Uid)),
@@ -78,7 +78,7 @@ pub(crate) static METADATA: Table = Table::new(&[
     ("ownerReferences", Rule::Each(Field::OwnerReference, &OWNER_REFERENCE)),
 ]);
 
-static OWNER_REFERENCE: Table = Table::new(&[
+static OWNER_REFERENCE: FieldTable = FieldTable::new(&[
     ("kind", Rule::Keep(Field::OwnerKind)),
     ("name", Rule::Keep(Field::OwnerName)),
     ("uid", Rule::Keep(Field::OwnerUid)),
@@ -162,14 +162,14 @@ impl Meta {
         &mut self,
         state: &mut MetaState,
         field: Field,
-        event: Event<'_>,
-    ) -> Result<Step, Fault> {
+        token: Token<'_>,
+    ) -> Result<Flow, Fault> {
         if field == Field::Labels
-            && let Some(label) = state.pairs.push(event)?
+            && let Some(label) = state.pairs.push(token)?
         {
             self.labels.insert(label.key, label.value);
         }
-        Ok(Step::Next)
+        Ok(Flow::Next)
     }
 
     pub(super) fn begin(&mut self, state: &mut MetaState, field: Field) {

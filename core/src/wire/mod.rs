@@ -1,6 +1,6 @@
 //! Objects on the wire, and the typed records they become while they pass through.
 //!
-//! A [`Table`] per kind says what is read of it; a projector walks the tokens along the table and
+//! A [`FieldTable`] per kind says what is read of it; a projector walks the tokens along the table and
 //! fills a record. A [`Decoder`] puts this together: bytes in, one record after the other out. A record
 //! holds one object at a time, at Kubernetes' full limits; the store keeps a compact form.
 
@@ -31,15 +31,15 @@ pub use decode::{Answer, Decoder, ListEvent, PausedList, WatchEvent};
 pub use deployment::{
     Deployment, DeploymentCondition, DeploymentState, DeploymentStatus, IntOrPercent, Strategy,
 };
-pub use envelope::{Change, ListMeta, Memory, ObjectFault};
+pub use envelope::{EventType, KnownObjects, ListMeta, ObjectFault};
 pub use id::{ResourceVersion, Uid};
 pub use lease::Lease;
 pub use meta::{ControllerRef, Meta, MetaState};
 pub use object::Object;
-pub use pod::{Phase, Pod, PodState};
+pub use pod::{Pod, PodPhase, PodState};
 pub use project::{Fault, FieldFault, Value};
-pub(crate) use project::{Projector, Record};
+pub(crate) use project::{FieldSink, Projector};
 pub use replicaset::{ReplicaSet, ReplicaSetState, ReplicaSetStatus};
-pub use status::{Reason, Status};
-pub use table::{Field, Rule, Table};
+pub use status::{Status, StatusReason};
+pub use table::{Field, FieldTable, Rule};
 pub use template::{POD_TEMPLATE, POD_TEMPLATE_HASH};

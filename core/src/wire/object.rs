@@ -1,9 +1,9 @@
 //! What makes a record a kind that can be read.
 
 use super::project::{Fault, FieldFault, Value};
-use super::table::{Field, Table};
+use super::table::{Field, FieldTable};
 use super::{Meta, Uid};
-use crate::json::{Digest, Event, Step};
+use crate::json::{Digest, Flow, Token};
 
 /// A kind of object: a record, and the table that says how to fill it.
 ///
@@ -13,7 +13,7 @@ pub trait Object: Sized {
     /// The name of the kind.
     const KIND: &'static str;
     /// What is read of it.
-    const TABLE: &'static Table;
+    const TABLE: &'static FieldTable;
     /// What reading needs beside the record.
     type State;
     /// The record before anything was read.
@@ -35,13 +35,13 @@ pub trait Object: Sized {
         value: Value<'_>,
     ) -> Result<(), Fault>;
 
-    /// The next event of a value that streams.
+    /// The next token of a value that streams.
     fn stream(
         &mut self,
         state: &mut Self::State,
         field: Field,
-        event: Event<'_>,
-    ) -> Result<Step, Fault>;
+        token: Token<'_>,
+    ) -> Result<Flow, Fault>;
 
     /// An object or an element of an array begins.
     fn begin(&mut self, state: &mut Self::State, field: Field);

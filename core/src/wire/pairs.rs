@@ -1,7 +1,7 @@
 //! Maps from string to string, as labels are, hashed while they stream.
 
 use super::project::Fault;
-use crate::json::{Event, Fragment};
+use crate::json::{Fragment, Token};
 use crate::text::{Fingerprint, FingerprintHasher, Label};
 
 /// Reads one map after the other.
@@ -14,22 +14,22 @@ pub(super) struct Pairs {
 impl Pairs {
     pub(super) const START: Self = Self { hasher: None, key: Fingerprint::from_bits(0) };
 
-    /// Takes the next event of a map; an entry, if it is complete with this. An entry with the
+    /// Takes the next token of a map; an entry, if it is complete with this. An entry with the
     /// value `null` does not count.
-    pub(super) fn push(&mut self, event: Event<'_>) -> Result<Option<Label>, Fault> {
-        match event {
-            Event::Key(fragment) => {
+    pub(super) fn push(&mut self, token: Token<'_>) -> Result<Option<Label>, Fault> {
+        match token {
+            Token::Key(fragment) => {
                 if let Some(key) = self.text(fragment) {
                     self.key = key;
                 }
                 Ok(None)
             }
-            Event::String(fragment) => {
+            Token::String(fragment) => {
                 let value = self.text(fragment);
                 Ok(value.map(|value| Label { key: self.key, value }))
             }
-            Event::ObjectStart | Event::ObjectEnd | Event::Null => Ok(None),
-            Event::ArrayStart | Event::ArrayEnd | Event::Number(_) | Event::Bool(_) => {
+            Token::ObjectStart | Token::ObjectEnd | Token::Null => Ok(None),
+            Token::ArrayStart | Token::ArrayEnd | Token::Number(_) | Token::Bool(_) => {
                 Err(Fault::WrongType)
             }
         }

@@ -3,9 +3,9 @@
 use super::annotations::Annotation;
 use super::meta::{METADATA, MetaState};
 use super::project::{Fault, FieldFault, Value};
-use super::table::{Field, Rule, Table};
+use super::table::{Field, FieldTable, Rule};
 use super::{ConditionStatus, Meta, Object};
-use crate::json::{Event, Step};
+use crate::json::{Flow, Token};
 use crate::limits;
 use crate::text::Fingerprint;
 use crate::time::Timestamp;
@@ -22,7 +22,7 @@ pub struct Pod {
     /// The node it is bound to; empty while unscheduled.
     pub node: String<{ limits::NAME }>,
     /// `status.phase`
-    pub phase: Phase,
+    pub phase: PodPhase,
     /// Status of the `Ready` condition; `None` without that condition.
     pub ready: ZeroOption<ConditionStatus>,
     /// When the `Ready` condition last changed.
@@ -43,7 +43,7 @@ impl Pod {
 /// `status.phase` of a pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Phase {
+pub enum PodPhase {
     /// No phase: the pod is not created yet, or the server sets none.
     #[default]
     Empty,
@@ -61,7 +61,7 @@ pub enum Phase {
     Other,
 }
 
-impl Phase {
+impl PodPhase {
     /// The phase with this number, as `phase as u8` gives it.
     pub(crate) const fn from_number(number: u8) -> Self {
         match number {
@@ -94,39 +94,39 @@ impl Phase {
     }
 }
 
-static POD: Table = Table::new(&[
+static POD: FieldTable = FieldTable::new(&[
     ("metadata", Rule::Object(Field::Metadata, &METADATA)),
     ("spec", Rule::Object(Field::Spec, &SPEC)),
     ("status", Rule::Object(Field::Status, &STATUS)),
 ]);
 
-static SPEC: Table = Table::new(&[
+static SPEC: FieldTable = FieldTable::new(&[
     ("nodeName", Rule::Keep(Field::NodeName)),
     ("initContainers", Rule::Each(Field::InitContainer, &INIT_CONTAINER)),
 ]);
 
-static INIT_CONTAINER: Table = Table::new(&[
+static INIT_CONTAINER: FieldTable = FieldTable::new(&[
     ("name", Rule::Keep(Field::InitContainerName)),
     ("restartPolicy", Rule::Keep(Field::InitContainerRestartPolicy)),
 ]);
 
-static STATUS: Table = Table::new(&[
+static STATUS: FieldTable = FieldTable::new(&[
     ("phase", Rule::Keep(Field::Phase)),
     ("conditions", Rule::Each(Field::Condition, &CONDITION)),
     ("containerStatuses", Rule::Each(Field::ContainerStatus, &CONTAINER_STATUS)),
     ("initContainerStatuses", Rule::Each(Field::InitContainerStatus, &INIT_CONTAINER_STATUS)),
 ]);
 
-static CONDITION: Table = Table::new(&[
+static CONDITION: FieldTable = FieldTable::new(&[
     ("type", Rule::Keep(Field::ConditionType)),
     ("status", Rule::Keep(Field::ConditionStatus)),
     ("lastTransitionTime", Rule::Keep(Field::ConditionLastTransition)),
 ]);
 
-static CONTAINER_STATUS: Table =
-    Table::new(&[("restartCount", Rule::Keep(Field::ContainerRestarts))]);
+static CONTAINER_STATUS: FieldTable =
+    FieldTable::new(&[("restartCount", Rule::Keep(Field::ContainerRestarts))]);
 
-static INIT_CONTAINER_STATUS: Table = Table::new(&[
+static INIT_CONTAINER_STATUS: FieldTable = FieldTable::new(&[
     ("name", Rule::Keep(Field::InitContainerStatusName)),
     ("restartCount", Rule::Keep(Field::InitContainerRestarts)),
 ]);
@@ -158,13 +158,13 @@ impl InitContainer {
 
 impl Object for Pod {
     const KIND: &'static str = "Pod";
-    const TABLE: &'static Table = &POD;
+    const TABLE: &'static FieldTable = &POD;
     type State = PodState;
     const EMPTY: Self = Self {
         meta: Meta::EMPTY,
         deletion_cost: 0,
         node: String::new(),
-        phase: Phase::Empty,
+        phase: PodPhase::Empty,
         ready: ZeroOption::None,
         ready_transition: None,
         restarts: 0,
@@ -187,7 +187,7 @@ impl Object for Pod {
         self.meta.clear(&mut state.meta);
         self.deletion_cost = 0;
         self.node.clear();
-        self.phase = Phase::Empty;
+        self.phase = PodPhase::Empty;
         self.ready = ZeroOption::None;
         self.ready_transition = None;
         self.restarts = 0;
@@ -206,7 +206,7 @@ impl Object for Pod {
                 container.is_restartable = value.text()? == "Always";
             }
             Field::InitContainerRestarts => container.restarts = value.int()?,
-            Field::Phase => self.phase = Phase::parse(value.text()?),
+            Field::Phase => self.phase = PodPhase::parse(value.text()?),
             Field::ConditionType => state.is_ready_condition = value.text()? == "Ready",
             Field::ConditionStatus => {
                 state.condition_status = ConditionStatus::parse(value.text()?);
@@ -222,14 +222,14 @@ impl Object for Pod {
         &mut self,
         state: &mut PodState,
         field: Field,
-        event: Event<'_>,
-    ) -> Result<Step, Fault> {
+        token: Token<'_>,
+    ) -> Result<Flow, Fault> {
         if field != Field::Annotations {
-            return self.meta.stream(&mut state.meta, field, event);
+            return self.meta.stream(&mut state.meta, field, token);
         }
         let wanted =
             |name| matches!(name, Annotation::PodDeletionCost | Annotation::InitialEventsEnd);
-        let (step, entry) = state.meta.annotations.push(event, wanted)?;
+        let (step, entry) = state.meta.annotations.push(token, wanted)?;
         if let Some(entry) = entry {
             match entry.annotation {
                 Annotation::InitialEventsEnd => self.meta.ends_initial_events = entry.is_true(),

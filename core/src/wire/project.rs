@@ -1,18 +1,18 @@
 //! The projector: walks an object along a table and hands over what the table names.
 
-use super::table::{Field, Rule, Table};
-use crate::json::{Collector, Event, Fragment, Step};
+use super::table::{Field, FieldTable, Rule};
+use crate::json::{Collector, Flow, Fragment, Token};
 use core::fmt;
 use heapless::Vec;
 
 /// Someone who takes what a table names.
-pub(crate) trait Record {
+pub(crate) trait FieldSink {
     /// A value to keep. `null` is absence and does not come.
     fn keep(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault>;
 
-    /// The next event of a value that streams, or the `null` that stands for an object.
-    /// [`Step::Skip`] is allowed after a key.
-    fn stream(&mut self, field: Field, event: Event<'_>) -> Result<Step, Fault>;
+    /// The next token of a value that streams, or the `null` that stands for an object.
+    /// [`Flow::Skip`] is allowed after a key.
+    fn stream(&mut self, field: Field, token: Token<'_>) -> Result<Flow, Fault>;
 
     /// Whether a value that would stream is known, so that it is passed over.
     fn knows(&self, field: Field) -> bool {
@@ -23,8 +23,8 @@ pub(crate) trait Record {
     /// An object, or an element of an array, begins.
     fn begin(&mut self, field: Field);
 
-    /// It ends. [`Step::Pause`] hands control back to whoever feeds the tokenizer.
-    fn end(&mut self, field: Field) -> Step;
+    /// It ends. [`Flow::Pause`] hands control back to whoever feeds the tokenizer.
+    fn end(&mut self, field: Field) -> Flow;
 }
 
 /// A value to keep.
@@ -113,7 +113,7 @@ pub(crate) struct Projector {
 #[derive(Clone, Copy, Debug)]
 struct Level {
     field: Field,
-    table: &'static Table,
+    table: &'static FieldTable,
     is_array: bool,
 }
 
@@ -131,7 +131,7 @@ impl Projector {
     }
 
     /// Gets ready for a document whose root this table describes.
-    pub(crate) fn start(&mut self, root: &'static Table) {
+    pub(crate) fn start(&mut self, root: &'static FieldTable) {
         self.levels.clear();
         self.next = Some(Rule::Object(Field::Root, root));
         self.stream = None;
@@ -143,9 +143,9 @@ impl Projector {
     /// Gets ready for what follows an element of an array, which is a member of the document's root.
     pub(crate) fn start_in_array(
         &mut self,
-        root: &'static Table,
+        root: &'static FieldTable,
         field: Field,
-        element: &'static Table,
+        element: &'static FieldTable,
     ) {
         self.start(root);
         self.open(Level { field: Field::Root, table: root, is_array: false });
@@ -160,7 +160,7 @@ impl Projector {
     /// What follows in the object that is open does not matter.
     pub(crate) fn skip_rest_of_object(&mut self) {
         if let Some(level) = self.levels.last_mut() {
-            level.table = &Table::EMPTY;
+            level.table = &FieldTable::EMPTY;
         }
     }
 
@@ -169,43 +169,43 @@ impl Projector {
         self.fault.take()
     }
 
-    /// Takes the next event of the document.
-    pub(crate) fn push(&mut self, event: Event<'_>, record: &mut dyn Record) -> Step {
-        let step = self.walk(event, record);
+    /// Takes the next token of the document.
+    pub(crate) fn push(&mut self, token: Token<'_>, record: &mut dyn FieldSink) -> Flow {
+        let step = self.walk(token, record);
         let Some((field, open)) = self.tee else { return step };
         // Whatever the inner walk did not want still belongs to the tee.
-        if step == Step::Skip {
-            self.ignored = match event {
-                Event::Key(_) => Some(0),
-                Event::ObjectStart | Event::ArrayStart => Some(1),
+        if step == Flow::Skip {
+            self.ignored = match token {
+                Token::Key(_) => Some(0),
+                Token::ObjectStart | Token::ArrayStart => Some(1),
                 _ => None,
             };
         }
-        let passed = record.stream(field, event);
+        let passed = record.stream(field, token);
         self.note(field, passed);
-        self.tee = count(event, open).map(|open| (field, open));
-        Step::Next
+        self.tee = count(token, open).map(|open| (field, open));
+        Flow::Next
     }
 
-    fn walk(&mut self, event: Event<'_>, record: &mut dyn Record) -> Step {
+    fn walk(&mut self, token: Token<'_>, record: &mut dyn FieldSink) -> Flow {
         if let Some(open) = self.ignored {
-            self.ignored = count(event, open);
-            return Step::Next;
+            self.ignored = count(token, open);
+            return Flow::Next;
         }
         if let Some((field, open)) = self.stream {
-            self.stream = count(event, open).map(|open| (field, open));
-            let passed = record.stream(field, event);
+            self.stream = count(token, open).map(|open| (field, open));
+            let passed = record.stream(field, token);
             return self.note(field, passed);
         }
-        match event {
-            Event::Key(fragment) => self.key(fragment, record),
-            Event::ObjectEnd | Event::ArrayEnd => self.close(record),
-            _ => self.value(event, record),
+        match token {
+            Token::Key(fragment) => self.key(fragment, record),
+            Token::ObjectEnd | Token::ArrayEnd => self.close(record),
+            _ => self.value(token, record),
         }
     }
 
-    fn key(&mut self, fragment: Fragment<'_>, record: &dyn Record) -> Step {
-        let Some(key) = self.text.push(fragment) else { return Step::Next };
+    fn key(&mut self, fragment: Fragment<'_>, record: &dyn FieldSink) -> Flow {
+        let Some(key) = self.text.push(fragment) else { return Flow::Next };
         let table = self.levels.last().map(|level| level.table);
         self.next = match (key.whole(), table) {
             (Some(name), Some(table)) => table.rule(name),
@@ -216,93 +216,93 @@ impl Projector {
         {
             self.next = None;
         }
-        if self.next.is_some() { Step::Next } else { Step::Skip }
+        if self.next.is_some() { Flow::Next } else { Flow::Skip }
     }
 
-    fn value(&mut self, event: Event<'_>, record: &mut dyn Record) -> Step {
+    fn value(&mut self, token: Token<'_>, record: &mut dyn FieldSink) -> Flow {
         let rule = match self.levels.last() {
             Some(&Level { field, table, is_array: true }) => Some(Rule::Object(field, table)),
             _ => self.next,
         };
-        let Some(rule) = rule else { return Step::Skip };
-        match (rule, event) {
-            (Rule::Stream(field), _) => self.begin_stream(field, event, record),
-            (Rule::Tee(field, table), Event::ObjectStart) => {
+        let Some(rule) = rule else { return Flow::Skip };
+        match (rule, token) {
+            (Rule::Stream(field), _) => self.begin_stream(field, token, record),
+            (Rule::Tee(field, table), Token::ObjectStart) => {
                 self.tee = Some((field, 0));
                 record.begin(field);
                 self.open(Level { field, table, is_array: false })
             }
-            (Rule::Tee(field, _), _) => self.begin_stream(field, event, record),
-            (Rule::Object(field, _), Event::Null) => {
-                let passed = record.stream(field, event);
+            (Rule::Tee(field, _), _) => self.begin_stream(field, token, record),
+            (Rule::Object(field, _), Token::Null) => {
+                let passed = record.stream(field, token);
                 self.note(field, passed)
             }
-            (_, Event::Null) => Step::Next,
-            (Rule::Object(field, table), Event::ObjectStart) => {
+            (_, Token::Null) => Flow::Next,
+            (Rule::Object(field, table), Token::ObjectStart) => {
                 record.begin(field);
                 self.open(Level { field, table, is_array: false })
             }
-            (Rule::Each(field, table), Event::ArrayStart) => {
+            (Rule::Each(field, table), Token::ArrayStart) => {
                 self.open(Level { field, table, is_array: true })
             }
-            (Rule::Keep(field), Event::Bool(value)) => {
+            (Rule::Keep(field), Token::Bool(value)) => {
                 let kept = record.keep(field, Value::Bool(value));
-                self.note(field, kept.map(|()| Step::Next))
+                self.note(field, kept.map(|()| Flow::Next))
             }
-            (Rule::Keep(field), Event::String(fragment)) => {
-                let Some(string) = self.text.push(fragment) else { return Step::Next };
+            (Rule::Keep(field), Token::String(fragment)) => {
+                let Some(string) = self.text.push(fragment) else { return Flow::Next };
                 let value = Value::Text { text: string.text(), cut: string.cut };
                 let kept = record.keep(field, value);
-                self.note(field, kept.map(|()| Step::Next))
+                self.note(field, kept.map(|()| Flow::Next))
             }
-            (Rule::Keep(field), Event::Number(fragment)) => {
-                let Some(number) = self.text.push(fragment) else { return Step::Next };
+            (Rule::Keep(field), Token::Number(fragment)) => {
+                let Some(number) = self.text.push(fragment) else { return Flow::Next };
                 let kept = match number.cut {
                     true => Err(Fault::Malformed),
                     false => record.keep(field, Value::Number(number.text())),
                 };
-                self.note(field, kept.map(|()| Step::Next))
+                self.note(field, kept.map(|()| Flow::Next))
             }
             (Rule::Keep(field) | Rule::Object(field, _) | Rule::Each(field, _), _) => {
                 self.note(field, Err(Fault::WrongType));
-                Step::Skip
+                Flow::Skip
             }
         }
     }
 
-    fn begin_stream(&mut self, field: Field, event: Event<'_>, record: &mut dyn Record) -> Step {
-        self.stream = count(event, 0).map(|open| (field, open));
-        let passed = record.stream(field, event);
+    fn begin_stream(&mut self, field: Field, token: Token<'_>, record: &mut dyn FieldSink) -> Flow {
+        self.stream = count(token, 0).map(|open| (field, open));
+        let passed = record.stream(field, token);
         self.note(field, passed)
     }
 
-    fn open(&mut self, level: Level) -> Step {
+    fn open(&mut self, level: Level) -> Flow {
         // Tables are not deeper than this; should one be, its depth is as good as absent.
-        if self.levels.push(level).is_ok() { Step::Next } else { Step::Skip }
+        if self.levels.push(level).is_ok() { Flow::Next } else { Flow::Skip }
     }
 
-    fn close(&mut self, record: &mut dyn Record) -> Step {
+    fn close(&mut self, record: &mut dyn FieldSink) -> Flow {
         match self.levels.pop() {
             Some(Level { field, is_array: false, .. }) => record.end(field),
-            _ => Step::Next,
+            _ => Flow::Next,
         }
     }
 
     /// Remembers the first fault. A field at fault does not keep the others from being read.
-    fn note(&mut self, field: Field, result: Result<Step, Fault>) -> Step {
+    fn note(&mut self, field: Field, result: Result<Flow, Fault>) -> Flow {
         result.unwrap_or_else(|fault| {
             self.fault.get_or_insert(FieldFault { field, fault });
-            Step::Next
+            Flow::Next
         })
     }
 }
 
-/// How many arrays and objects of a value are open after `event`; `None` once the value is over.
-fn count(event: Event<'_>, open: u16) -> Option<u16> {
-    let open = match event {
-        Event::ObjectStart | Event::ArrayStart => open.saturating_add(1),
-        Event::ObjectEnd | Event::ArrayEnd => open.saturating_sub(1),
+/// How many arrays and objects of a value are open after `token`; `None` once the value is over.
+fn count(token: Token<'_>, open: u16) -> Option<u16> {
+    let open = match token {
+        Token::ObjectStart | Token::ArrayStart => open.saturating_add(1),
+        Token::ObjectEnd | Token::ArrayEnd => open.saturating_sub(1),
         _ => open,
     };
-    (open > 0 || !event.ends_value()).then_some(open)
+    (open > 0 || !token.ends_value()).then_some(open)
 }

@@ -5,10 +5,10 @@ use super::condition::{CONDITION, ConditionDraft, ConditionType};
 use super::meta::{METADATA, MetaState};
 use super::project::{Fault, FieldFault, Value};
 use super::selector::{self, SELECTOR};
-use super::table::{Field, Rule, Table};
+use super::table::{Field, FieldTable, Rule};
 use super::template::{POD_TEMPLATE, digest_template};
 use super::{Condition, IntAnnotation, Meta, Object, RevisionHistory, SharedAnnotations};
-use crate::json::{Digest, Digester, Event, Step};
+use crate::json::{Digest, Digester, Flow, Token};
 use crate::limits;
 use crate::text::{Labels, Selector};
 use crate::zero::ZeroOption;
@@ -74,13 +74,13 @@ impl ReplicaSetStatus {
     };
 }
 
-static REPLICA_SET: Table = Table::new(&[
+static REPLICA_SET: FieldTable = FieldTable::new(&[
     ("metadata", Rule::Object(Field::Metadata, &METADATA)),
     ("spec", Rule::Object(Field::Spec, &SPEC)),
     ("status", Rule::Object(Field::Status, &STATUS)),
 ]);
 
-static SPEC: Table = Table::new(&[
+static SPEC: FieldTable = FieldTable::new(&[
     ("replicas", Rule::Keep(Field::Replicas)),
     ("minReadySeconds", Rule::Keep(Field::MinReadySeconds)),
     ("selector", Rule::Object(Field::Selector, &SELECTOR)),
@@ -88,13 +88,14 @@ static SPEC: Table = Table::new(&[
 ]);
 
 /// What is read of a pod template beside its digest.
-pub(crate) static TEMPLATE: Table =
-    Table::new(&[("metadata", Rule::Object(Field::TemplateMetadata, &TEMPLATE_METADATA))]);
+pub(crate) static TEMPLATE: FieldTable =
+    FieldTable::new(&[("metadata", Rule::Object(Field::TemplateMetadata, &TEMPLATE_METADATA))]);
 
-static TEMPLATE_METADATA: Table = Table::new(&[("labels", Rule::Stream(Field::TemplateLabels))]);
+static TEMPLATE_METADATA: FieldTable =
+    FieldTable::new(&[("labels", Rule::Stream(Field::TemplateLabels))]);
 
 /// What is read of a status.
-pub(crate) static STATUS: Table = Table::new(&[
+pub(crate) static STATUS: FieldTable = FieldTable::new(&[
     ("replicas", Rule::Keep(Field::StatusReplicas)),
     ("fullyLabeledReplicas", Rule::Keep(Field::FullyLabeledReplicas)),
     ("readyReplicas", Rule::Keep(Field::ReadyReplicas)),
@@ -114,7 +115,7 @@ pub struct ReplicaSetState {
 
 impl Object for ReplicaSet {
     const KIND: &'static str = "ReplicaSet";
-    const TABLE: &'static Table = &REPLICA_SET;
+    const TABLE: &'static FieldTable = &REPLICA_SET;
     type State = ReplicaSetState;
     const EMPTY: Self = Self {
         meta: Meta::EMPTY,
@@ -188,23 +189,23 @@ impl Object for ReplicaSet {
         &mut self,
         state: &mut ReplicaSetState,
         field: Field,
-        event: Event<'_>,
-    ) -> Result<Step, Fault> {
+        token: Token<'_>,
+    ) -> Result<Flow, Fault> {
         let pairs = &mut state.meta.pairs;
         match field {
-            Field::Annotations => return self.annotation(state, event),
-            Field::Template => state.template.push(event),
+            Field::Annotations => return self.annotation(state, token),
+            Field::Template => state.template.push(token),
             Field::TemplateLabels => {
-                if let Some(label) = pairs.push(event)? {
+                if let Some(label) = pairs.push(token)? {
                     self.template_labels.insert(label.key, label.value);
                 }
             }
             Field::MatchLabels | Field::ExpressionKey | Field::ExpressionValues => {
-                selector::stream(&mut self.selector, pairs, field, event)?;
+                selector::stream(&mut self.selector, pairs, field, token)?;
             }
-            _ => return self.meta.stream(&mut state.meta, field, event),
+            _ => return self.meta.stream(&mut state.meta, field, token),
         }
-        Ok(Step::Next)
+        Ok(Flow::Next)
     }
 
     fn begin(&mut self, state: &mut ReplicaSetState, field: Field) {
@@ -240,10 +241,10 @@ impl Object for ReplicaSet {
 }
 
 impl ReplicaSet {
-    fn annotation(&mut self, state: &mut ReplicaSetState, event: Event<'_>) -> Result<Step, Fault> {
+    fn annotation(&mut self, state: &mut ReplicaSetState, token: Token<'_>) -> Result<Flow, Fault> {
         let wanted =
             |name| !matches!(name, Annotation::LastAppliedConfiguration | Annotation::RollbackTo);
-        let (step, entry) = state.meta.annotations.push(event, wanted)?;
+        let (step, entry) = state.meta.annotations.push(token, wanted)?;
         let Some(entry) = entry else { return Ok(step) };
         match entry.annotation {
             Annotation::Revision => self.revision = entry.int(),

@@ -2,16 +2,16 @@
 
 use super::pairs::Pairs;
 use super::project::{Fault, Value};
-use super::table::{Field, Rule, Table};
-use crate::json::Event;
+use super::table::{Field, FieldTable, Rule};
+use crate::json::Token;
 use crate::text::Selector;
 
-pub(super) static SELECTOR: Table = Table::new(&[
+pub(super) static SELECTOR: FieldTable = FieldTable::new(&[
     ("matchLabels", Rule::Stream(Field::MatchLabels)),
     ("matchExpressions", Rule::Each(Field::MatchExpression, &MATCH_EXPRESSION)),
 ]);
 
-static MATCH_EXPRESSION: Table = Table::new(&[
+static MATCH_EXPRESSION: FieldTable = FieldTable::new(&[
     ("key", Rule::Stream(Field::ExpressionKey)),
     ("operator", Rule::Keep(Field::ExpressionOperator)),
     ("values", Rule::Stream(Field::ExpressionValues)),
@@ -28,25 +28,25 @@ pub(super) fn stream(
     selector: &mut Selector,
     pairs: &mut Pairs,
     field: Field,
-    event: Event<'_>,
+    token: Token<'_>,
 ) -> Result<(), Fault> {
-    match (field, event) {
+    match (field, token) {
         (Field::MatchLabels, _) => {
-            if let Some(label) = pairs.push(event)? {
+            if let Some(label) = pairs.push(token)? {
                 selector.match_label(label.key, label.value);
             }
         }
-        (Field::ExpressionKey, Event::String(fragment)) => {
+        (Field::ExpressionKey, Token::String(fragment)) => {
             if let Some(key) = pairs.text(fragment) {
                 selector.expression_key(key);
             }
         }
-        (Field::ExpressionValues, Event::String(fragment)) => {
+        (Field::ExpressionValues, Token::String(fragment)) => {
             if let Some(value) = pairs.text(fragment) {
                 selector.expression_value(value);
             }
         }
-        (Field::ExpressionValues, Event::ArrayStart | Event::ArrayEnd) | (_, Event::Null) => {}
+        (Field::ExpressionValues, Token::ArrayStart | Token::ArrayEnd) | (_, Token::Null) => {}
         _ => return Err(Fault::WrongType),
     }
     Ok(())

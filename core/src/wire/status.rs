@@ -1,7 +1,7 @@
 //! `v1` Status: how the API server says no.
 
 use super::project::{Fault, Value};
-use super::table::{Field, Rule, Table};
+use super::table::{Field, FieldTable, Rule};
 use crate::limits;
 use heapless::String;
 
@@ -13,7 +13,7 @@ pub struct Status {
     /// The HTTP code; 0 when the body did not tell.
     pub code: u16,
     /// Why, for machines.
-    pub reason: Reason,
+    pub reason: StatusReason,
     /// Why, for people, cut off at 256 bytes.
     pub message: String<{ limits::MESSAGE }>,
     /// `details.causes` has `NamespaceTerminating`.
@@ -27,7 +27,7 @@ pub struct Status {
 /// `reason` of a Status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Reason {
+pub enum StatusReason {
     /// None given, or one that nothing here depends on.
     #[default]
     Unknown,
@@ -69,7 +69,7 @@ pub enum Reason {
     Timeout,
 }
 
-impl Reason {
+impl StatusReason {
     /// The reason of this name.
     pub fn parse(text: &str) -> Self {
         match text {
@@ -97,7 +97,7 @@ impl Reason {
 }
 
 /// A Status, or, where that is what came, an object: no kind has these members of its own.
-pub(super) static STATUS: Table = Table::new(&[
+pub(super) static STATUS: FieldTable = FieldTable::new(&[
     ("kind", Rule::Keep(Field::Kind)),
     ("code", Rule::Keep(Field::Code)),
     ("reason", Rule::Keep(Field::Reason)),
@@ -105,19 +105,19 @@ pub(super) static STATUS: Table = Table::new(&[
     ("details", Rule::Object(Field::Details, &DETAILS)),
 ]);
 
-static DETAILS: Table = Table::new(&[
+static DETAILS: FieldTable = FieldTable::new(&[
     ("retryAfterSeconds", Rule::Keep(Field::RetryAfterSeconds)),
     ("causes", Rule::Each(Field::Cause, &CAUSE)),
 ]);
 
-static CAUSE: Table = Table::new(&[("reason", Rule::Keep(Field::CauseType))]);
+static CAUSE: FieldTable = FieldTable::new(&[("reason", Rule::Keep(Field::CauseType))]);
 
 impl Status {
     /// No Status.
     pub const EMPTY: Self = Self {
         is_present: false,
         code: 0,
-        reason: Reason::Unknown,
+        reason: StatusReason::Unknown,
         message: String::new(),
         namespace_terminating: false,
         resource_version_too_large: false,
@@ -127,7 +127,7 @@ impl Status {
     pub(super) fn clear(&mut self) {
         self.is_present = false;
         self.code = 0;
-        self.reason = Reason::Unknown;
+        self.reason = StatusReason::Unknown;
         self.message.clear();
         self.namespace_terminating = false;
         self.resource_version_too_large = false;
@@ -139,7 +139,7 @@ impl Status {
         Some(match field {
             Field::Kind => value.text().map(|kind| self.is_present = kind == "Status"),
             Field::Code => value.int().map(|code| self.code = code),
-            Field::Reason => value.text().map(|reason| self.reason = Reason::parse(reason)),
+            Field::Reason => value.text().map(|reason| self.reason = StatusReason::parse(reason)),
             Field::Message => value.cut(&mut self.message),
             Field::RetryAfterSeconds => {
                 value.int().map(|seconds| self.retry_after_seconds = Some(seconds))

@@ -2,11 +2,11 @@
 
 /// The members of an object that matter. All others are skipped.
 #[derive(Debug)]
-pub struct Table {
+pub struct FieldTable {
     /// What becomes of each member, by name.
     pub members: &'static [(&'static str, Rule)],
     /// Where to look for members that are not named here.
-    pub or: Option<&'static Table>,
+    pub or: Option<&'static FieldTable>,
 }
 
 /// What becomes of a value.
@@ -16,16 +16,16 @@ pub enum Rule {
     /// A string, number or boolean is kept.
     Keep(Field) = 1,
     /// An object is looked into.
-    Object(Field, &'static Table),
+    Object(Field, &'static FieldTable),
     /// Each element of an array is looked into.
-    Each(Field, &'static Table),
+    Each(Field, &'static FieldTable),
     /// Any value is passed on event by event: to be hashed, counted or copied.
     Stream(Field),
     /// Any value is passed on event by event, and if it is an object, it is looked into as well.
-    Tee(Field, &'static Table),
+    Tee(Field, &'static FieldTable),
 }
 
-impl Table {
+impl FieldTable {
     /// A table of nothing.
     pub const EMPTY: Self = Self::new(&[]);
 

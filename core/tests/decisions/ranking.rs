@@ -5,7 +5,7 @@ use std::cmp::{Ordering, Reverse};
 use picokube_core::control::{Rank, deletion_order};
 use picokube_core::store::Seconds;
 use picokube_core::time::Timestamp;
-use picokube_core::wire::{Phase, Uid};
+use picokube_core::wire::{PodPhase, Uid};
 
 use crate::support::{NOW, Rng};
 
@@ -21,12 +21,13 @@ fn random(rng: &mut Rng) -> Rank {
         };
         Seconds::new(Some(Timestamp::from_secs(NOW.as_secs() - age)))
     };
-    let phases = [Phase::Pending, Phase::Unknown, Phase::Running, Phase::Other, Phase::Empty];
+    let phases =
+        [PodPhase::Pending, PodPhase::Unknown, PodPhase::Running, PodPhase::Other, PodPhase::Empty];
     let mut uid = [0; 16];
     uid[0] = rng.below(3) as u8;
     Rank {
         scheduled: !rng.chance(4),
-        phase: if rng.chance(2) { Phase::Running } else { phases[rng.below(5) as usize] },
+        phase: if rng.chance(2) { PodPhase::Running } else { phases[rng.below(5) as usize] },
         ready: !rng.chance(3),
         deletion_cost: if rng.chance(3) { rng.below(5) - 2 } else { 0 },
         colocated: if rng.chance(3) { rng.below(4) as u16 } else { 1 },
@@ -55,8 +56,8 @@ fn by_age(a: Seconds, b: Seconds, a_uid: Uid, b_uid: Uid) -> Ordering {
 
 fn model(a: &Rank, b: &Rank) -> Ordering {
     let phase = |rank: &Rank| match rank.phase {
-        Phase::Unknown => 1,
-        Phase::Running => 2,
+        PodPhase::Unknown => 1,
+        PodPhase::Running => 2,
         _ => 0,
     };
     let key = |rank: &Rank| {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use picokube_core::expect::{Expectations, Expected, TIMEOUT};
 use picokube_core::link::Slot;
-use picokube_core::store::{Applied, Change, Event, Kind};
+use picokube_core::store::{Applied, Change, ChangeType, Kind};
 use picokube_core::time::{Duration, Instant, Timestamp};
 use picokube_core::wire::{OwnerKind, Pod};
 
@@ -44,7 +44,7 @@ fn owner(rs: usize) -> OwnerRef {
 
 /// What the handlers of the ReplicaSet controller do with a deletion.
 fn observe(expectations: &mut Expectations, change: &Change) {
-    let gone = change.event == Event::Deleted || change.deleting;
+    let gone = change.event == ChangeType::Deleted || change.deleting;
     if let Some(rs) = change.old_owner.of(Kind::ReplicaSet)
         && change.was_expected
         && gone

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use picokube_core::link::Slot;
-use picokube_core::store::{Applied, Cache, Change, Event, Kind, Owner};
+use picokube_core::store::{Applied, Cache, Change, ChangeType, Kind, Owner};
 use picokube_core::wire::{OwnerKind, ResourceVersion};
 
 use crate::cluster::{Cluster, Id, KINDS, Object, apply, delete, free};
@@ -73,9 +73,9 @@ fn check_change(
     let old = known.of(kind).get(id);
     let ours = new.is_ours(kind);
     let expected = match (old, ours) {
-        (_, false) => Event::Deleted,
-        (None, true) => Event::Added,
-        (Some(_), true) => Event::Updated,
+        (_, false) => ChangeType::Deleted,
+        (None, true) => ChangeType::Added,
+        (Some(_), true) => ChangeType::Updated,
     };
     assert_eq!(change.event, expected);
     if kind == Kind::Deployment {
@@ -257,7 +257,7 @@ fn behaves_as_plain_maps() {
                     server.of_mut(kind).remove(&id);
                     let change = delete(&mut cache, kind, &id, &object);
                     assert_eq!(change.is_some(), known.of(kind).contains_key(&id));
-                    assert!(change.is_none_or(|change| change.event == Event::Deleted));
+                    assert!(change.is_none_or(|change| change.event == ChangeType::Deleted));
                     known.of_mut(kind).remove(&id);
                 }
                 18 => relist(&mut rng, &mut cache, &mut server, &mut known, kind, names),
@@ -314,7 +314,7 @@ fn relist(
     while let Some(change) = cache.sweep_next(&mut sweep) {
         let found = gone.iter().copied().find(|number| uid(*number) == change.old_uid);
         assert!(gone.remove(&found.expect("was listed")));
-        assert_eq!(change.event, Event::Deleted);
+        assert_eq!(change.event, ChangeType::Deleted);
         free(cache, kind, Some(&change));
     }
     assert!(gone.is_empty(), "not swept: {gone:?}");

@@ -1,10 +1,11 @@
 //! The rules of the reflector, one by one, on a source that understands one word per line.
 
+use picokube_core::manager::ResponseHead;
 use picokube_core::time::{Duration, Instant};
 use picokube_core::watch::{
-    Command, Input, ListEnd, Malformed, More, RequestId, Resource, Seen, Shape, Source, Watch,
+    BodyShape, Command, Input, ListEnd, Malformed, More, RequestId, Resource, Seen, Source, Watch,
 };
-use picokube_core::wire::{Reason, ResourceVersion, Status};
+use picokube_core::wire::{ResourceVersion, Status, StatusReason};
 
 /// Understands lines such as `item 5`, `added 5`, `changed 5`, `bookmark 5`, `error 410`,
 /// `foreign 0`, `end 5 token`, `cause`.
@@ -17,7 +18,7 @@ struct Words {
 }
 
 impl Source for Words {
-    fn begin(&mut self, shape: Shape) {
+    fn begin(&mut self, shape: BodyShape) {
         self.line.clear();
         self.status = Status::default();
         self.end = None;
@@ -45,7 +46,7 @@ impl Source for Words {
                     seen(Seen::Error(&status));
                 }
                 "end" => self.end = Some((number, (*words.get(2).unwrap_or(&"")).to_owned())),
-                "expired" => self.status.reason = Reason::Expired,
+                "expired" => self.status.reason = StatusReason::Expired,
                 "cause" => self.status.resource_version_too_large = true,
                 _ => return Err(Malformed),
             }
@@ -135,7 +136,7 @@ impl Bench {
     }
 
     fn head(&mut self, status: u16) {
-        self.gets(Input::Head { status, retry_after: None });
+        self.gets(Input::Head(ResponseHead::of_status(status)));
     }
 
     fn answers(&mut self, status: u16, body: &str) {
@@ -406,24 +407,30 @@ fn retry_after_is_obeyed_ten_times() {
     let mut bench = Bench::new();
     bench.wants(FIRST);
     for _ in 0..10 {
-        bench.gets(Input::Head { status: 503, retry_after: Some(3) });
+        bench.gets(Input::Head(ResponseHead {
+            retry_after: Some(3),
+            ..ResponseHead::of_status(503)
+        }));
         bench.gets(Input::End);
         bench.wants_after(3000, FIRST);
     }
-    bench.gets(Input::Head { status: 503, retry_after: Some(3) });
+    bench.gets(Input::Head(ResponseHead { retry_after: Some(3), ..ResponseHead::of_status(503) }));
     bench.gets(Input::End);
     bench.wants_after(1200, FIRST);
     bench.answers(200, "end 5\n");
     bench.wants(&watch_at(5));
-    bench.gets(Input::Head { status: 429, retry_after: Some(7) });
+    bench.gets(Input::Head(ResponseHead { retry_after: Some(7), ..ResponseHead::of_status(429) }));
     bench.gets(Input::End);
     bench.wants_after(7000, &watch_at(5));
     // Not a status that is repeated.
-    bench.gets(Input::Head { status: 403, retry_after: Some(7) });
+    bench.gets(Input::Head(ResponseHead { retry_after: Some(7), ..ResponseHead::of_status(403) }));
     bench.gets(Input::End);
     bench.wants_after(2400, &list_at(5));
     // No server makes it wait for ever.
-    bench.gets(Input::Head { status: 429, retry_after: Some(u32::MAX) });
+    bench.gets(Input::Head(ResponseHead {
+        retry_after: Some(u32::MAX),
+        ..ResponseHead::of_status(429)
+    }));
     bench.gets(Input::End);
     bench.wants_after(300_000, &list_at(5));
 }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use picokube_core::json::{Digest, Digester, Tokenizer};
-use picokube_core::store::{Cache, Cached, Change, Event, Kind, Owner, Refusal, Table};
+use picokube_core::manager::ResponseHead;
+use picokube_core::store::{Cache, Cached, Change, ChangeType, Kind, Owner, Refusal, Table};
 use picokube_core::text::Fingerprint;
 use picokube_core::time::{Duration, Instant};
 use picokube_core::watch::{
@@ -28,7 +29,7 @@ struct Quiet;
 
 impl Handler for Quiet {
     fn changed(&mut self, cache: &mut Cache<'_>, kind: Kind, change: &Change) {
-        if change.event == Event::Deleted {
+        if change.event == ChangeType::Deleted {
             free(cache, kind, Some(change));
         }
     }
@@ -321,7 +322,7 @@ impl Simulation {
                 0 if accident => Input::Refused,
                 1 if accident => Input::Unreachable,
                 2 if accident => Input::Cut,
-                _ => Input::Head { status, retry_after },
+                _ => Input::Head(ResponseHead { status, retry_after, date: None }),
             };
             machines.handle(self, cache, which, stream.id, input);
             if !accident {

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use picokube_core::manager::{Body, Failure, Manager, Request, Settings, Workspace};
+use picokube_core::kind::Kind;
+use picokube_core::manager::{Body, Failure, Manager, Request, ResponseHead, Settings, Workspace};
 use picokube_core::resources;
 use picokube_core::resources::Parts;
 use picokube_core::splice::{SpliceError, Splicer};
-use picokube_core::store::Kind;
 use picokube_core::time::{Duration, Instant, Timestamp};
 use picokube_core::watch::{Command, Input, RequestId};
 use serde_json::{Value, json};
@@ -172,12 +172,10 @@ impl<'a> Cluster<'a> {
     }
 
     fn send(&mut self) -> bool {
-        let random = self.random();
         if self.open.len() >= 6 {
             return false;
         }
-        self.manager.set_date(self.now, Timestamp::from_secs(self.server.now));
-        let Some(request) = self.manager.poll(self.now, random) else { return false };
+        let Some(request) = self.manager.poll(self.now) else { return false };
         *self.requests.entry(request.method.name().into()).or_default() += 1;
         let accident = match &self.accident {
             Some((text, accident)) if request.target.contains(text.as_str()) => Some(*accident),
@@ -264,7 +262,9 @@ impl<'a> Cluster<'a> {
         if let (Ok((code, object)), None) = (&*answer, &*rest) {
             let seconds = if refuses { 60 } else { self.retry_after };
             let retry_after = (*code == 429).then_some(seconds);
-            self.manager.response_head(ticket, self.now, *code, retry_after);
+            let date = Some(Timestamp::from_secs(self.server.now));
+            let head = ResponseHead { status: *code, date, retry_after };
+            self.manager.response_head(ticket, self.now, head);
             *rest = Some(object.to_string().into_bytes());
         }
         let rest = rest.get_or_insert_default();
@@ -315,13 +315,12 @@ impl<'a> Cluster<'a> {
 
     /// This server does not show such objects.
     fn refuse_watch(&mut self, kind: Kind) -> bool {
-        let random = self.random();
-        let Some(Command::Send(request)) = self.manager.poll_watch(kind, self.now, random) else {
+        let Some(Command::Send(request)) = self.manager.poll_watch(kind, self.now) else {
             return false;
         };
         let id = request.id();
-        for input in [Input::Head { status: 403, retry_after: None }, Input::End] {
-            self.manager.handle_watch(kind, self.now, random, id, input);
+        for input in [Input::Head(ResponseHead::of_status(403)), Input::End] {
+            self.manager.handle_watch(kind, self.now, id, input);
         }
         true
     }
@@ -333,7 +332,7 @@ impl<'a> Cluster<'a> {
         if random.is_multiple_of(4) && self.bytes_of(which) {
             return true;
         }
-        match self.manager.poll_watch(kind, self.now, random) {
+        match self.manager.poll_watch(kind, self.now) {
             Some(Command::Close(_)) => {
                 self.watches[which] = None;
                 self.wires[which] = Wire::default();
@@ -341,7 +340,9 @@ impl<'a> Cluster<'a> {
             Some(Command::Send(request)) => {
                 let (id, path) = (request.id(), request.to_string());
                 self.wires[which] = Wire { id: Some(id), ..Wire::default() };
-                self.feed(which, id, Input::Head { status: 200, retry_after: None });
+                let date = Some(Timestamp::from_secs(self.server.now));
+                let head = ResponseHead { date, ..ResponseHead::of_status(200) };
+                self.feed(which, id, Input::Head(head));
                 let version = self.server.version;
                 if path.contains("watch=true") {
                     let from = path.split("resourceVersion=").nth(1).unwrap();
@@ -379,9 +380,7 @@ impl<'a> Cluster<'a> {
     }
 
     fn feed(&mut self, which: usize, id: RequestId, input: Input<'_>) -> usize {
-        let random = self.random();
-        self.manager.set_date(self.now, Timestamp::from_secs(self.server.now));
-        self.manager.handle_watch(KINDS[which], self.now, random, id, input)
+        self.manager.handle_watch(KINDS[which], self.now, id, input)
     }
 }
 

@@ -1,7 +1,7 @@
 //! One decoder for all that comes in: whoever has it in the midst of an object, others wait.
 
-use picokube_core::manager::{Method, Request, Settings};
-use picokube_core::store::Kind;
+use picokube_core::kind::Kind;
+use picokube_core::manager::{Method, Request, ResponseHead, Settings};
 use picokube_core::time::Duration;
 use picokube_core::watch::{Command, Input, RequestId};
 use serde_json::json;
@@ -36,7 +36,7 @@ fn watch_of(cluster: &Cluster<'_>, kind: Kind) -> RequestId {
 }
 
 fn feed(cluster: &mut Cluster<'_>, kind: Kind, id: RequestId, bytes: &[u8]) -> usize {
-    cluster.manager.handle_watch(kind, cluster.now, 1, id, Input::Body(bytes))
+    cluster.manager.handle_watch(kind, cluster.now, id, Input::Body(bytes))
 }
 
 /// The next request of the manager, which creates a pod.
@@ -63,7 +63,7 @@ fn an_answer_waits_for_the_rest_of_an_event() {
         let (start, rest) = event.split_at(event.len() / 2);
         assert_eq!(feed(cluster, Kind::Pod, pods, start), start.len());
         let (ticket, now) = (request.ticket, cluster.now);
-        cluster.manager.response_head(ticket, now, 201, None);
+        cluster.manager.response_head(ticket, now, ResponseHead::of_status(201));
         let answer = br#"{"kind":"Status","status":"Success"}"#;
         assert_eq!(cluster.manager.response_body(ticket, now, answer), 0);
         assert!(cluster.manager.decoder_free_at().is_some_and(|at| at > now));
@@ -94,15 +94,15 @@ fn a_watch_that_stops_in_the_midst_of_an_event_is_opened_again_if_others_wait() 
         let free_at = cluster.manager.decoder_free_at().expect("held");
         assert_eq!(free_at, cluster.now + Duration::from_secs(5));
         let ticket = request.ticket;
-        cluster.manager.response_head(ticket, cluster.now, 201, None);
+        cluster.manager.response_head(ticket, cluster.now, ResponseHead::of_status(201));
         let answer = br#"{"kind":"Status","status":"Success"}"#;
         assert_eq!(cluster.manager.response_body(ticket, cluster.now, answer), 0);
         cluster.now = free_at;
         assert_eq!(cluster.manager.response_body(ticket, cluster.now, answer), answer.len());
         assert_eq!(stalled(cluster), 1);
-        let close = cluster.manager.poll_watch(Kind::Pod, cluster.now, 1);
+        let close = cluster.manager.poll_watch(Kind::Pod, cluster.now);
         assert!(matches!(close, Some(Command::Close(id)) if id == pods));
-        let again = cluster.manager.poll_watch(Kind::Pod, cluster.now, 1);
+        let again = cluster.manager.poll_watch(Kind::Pod, cluster.now);
         let Some(Command::Send(again)) = again else { panic!("{again:?}") };
         assert!(again.to_string().contains("watch=true"), "{again}");
         assert!(!knows(cluster, "stranger"));
@@ -119,7 +119,7 @@ fn an_answer_that_stops_in_its_midst_is_unreadable_if_others_wait() {
     with_quiet_cluster(|cluster| {
         let request = request(cluster);
         let (ticket, now) = (request.ticket, cluster.now);
-        cluster.manager.response_head(ticket, now, 201, None);
+        cluster.manager.response_head(ticket, now, ResponseHead::of_status(201));
         assert_eq!(cluster.manager.response_body(ticket, now, b"{\"kind\":"), 8);
         let event = news_of_a_pod(cluster);
         let pods = watch_of(cluster, Kind::Pod);
@@ -143,7 +143,7 @@ fn whoever_goes_away_in_the_midst_of_something_leaves_the_decoder() {
         let start = &event[..event.len() / 2];
         assert_eq!(feed(cluster, Kind::Pod, pods, start), start.len());
         assert_eq!(feed(cluster, Kind::ReplicaSet, sets, b"{"), 0);
-        cluster.manager.handle_watch(Kind::Pod, cluster.now, 1, pods, Input::Cut);
+        cluster.manager.handle_watch(Kind::Pod, cluster.now, pods, Input::Cut);
         assert_eq!(feed(cluster, Kind::ReplicaSet, sets, b"{"), 1);
         assert_eq!(stalled(cluster), 0);
     });

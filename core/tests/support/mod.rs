@@ -1,6 +1,6 @@
 //! Builds `serde_json` values out of the tokenizer's events.
 
-use picokube_core::json::{Error, Event, Fragment, Handler, Step, Tokenizer};
+use picokube_core::json::{Error, Flow, Fragment, Handler, Token, Tokenizer};
 use serde_json::{Map, Value};
 
 /// Reads one document that arrives in `chunks`.
@@ -17,7 +17,7 @@ pub(crate) fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Result<Val
 /// The same verdict with everything skipped that can be.
 pub(crate) fn skip<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Result<(), Error> {
     let mut tokenizer = Tokenizer::new();
-    let mut handler = |_: Event<'_>| Step::Skip;
+    let mut handler = |_: Token<'_>| Flow::Skip;
     for chunk in chunks {
         feed_all(&mut tokenizer, chunk, &mut handler)?;
     }
@@ -73,29 +73,29 @@ impl Builder {
 }
 
 impl Handler for Builder {
-    fn event(&mut self, event: Event<'_>) -> Step {
-        match event {
-            Event::ObjectStart => self.open.push((Value::Object(Map::new()), None)),
-            Event::ArrayStart => self.open.push((Value::Array(Vec::new()), None)),
-            Event::ObjectEnd | Event::ArrayEnd => self.close(),
-            Event::Key(fragment) => {
+    fn token(&mut self, token: Token<'_>) -> Flow {
+        match token {
+            Token::ObjectStart => self.open.push((Value::Object(Map::new()), None)),
+            Token::ArrayStart => self.open.push((Value::Array(Vec::new()), None)),
+            Token::ObjectEnd | Token::ArrayEnd => self.close(),
+            Token::Key(fragment) => {
                 if let Some(key) = self.text(fragment) {
                     self.open.last_mut().expect("an open object").1 = Some(key);
                 }
             }
-            Event::String(fragment) => {
+            Token::String(fragment) => {
                 if let Some(text) = self.text(fragment) {
                     self.value(Value::String(text));
                 }
             }
-            Event::Number(fragment) => {
+            Token::Number(fragment) => {
                 if let Some(text) = self.text(fragment) {
                     self.value(serde_json::from_str(&text).expect("the tokenizer checks numbers"));
                 }
             }
-            Event::Bool(value) => self.value(Value::Bool(value)),
-            Event::Null => self.value(Value::Null),
+            Token::Bool(value) => self.value(Value::Bool(value)),
+            Token::Null => self.value(Value::Null),
         }
-        Step::Next
+        Flow::Next
     }
 }

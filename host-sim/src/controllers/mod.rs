@@ -19,9 +19,9 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use anyhow::{Context, Result};
+use picokube_core::kind::Kind;
 use picokube_core::manager::{Manager, Settings, Workspace};
 use picokube_core::resources::Parts;
-use picokube_core::store::Kind;
 use picokube_driver::runtime::{BodyBuffer, BodyBuffers, Lane, Runtime};
 use picokube_driver::{Buffers, Connection, Patience, Server};
 
@@ -98,7 +98,7 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
     let seed = random.next_u64() as u32;
     let mut workspace = Box::new(Workspace::<LANES, WORKERS, EVENTS>::new());
     let manager = Manager::new(parts, workspace.parts(), settings, random.next_u64());
-    let runtime = &Runtime::new(manager, seed);
+    let runtime = &Runtime::new(manager);
     let mut memory: Vec<ConnectionBuffers> =
         (0..Kind::COUNT + 2 * LANES).map(|_| Buffers::new()).collect();
     let mut memory_of_body_buffers = vec![vec![0; BODY_BUFFER]; LANES];

@@ -1,6 +1,6 @@
 //! What must hold in the end: everything becomes as desired, and then nothing is written.
 
-use picokube_core::store::Kind;
+use picokube_core::kind::Kind;
 
 use super::checks::{Model, Verdict};
 use super::clock::Moment;

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use picokube_core::backoff::{Backoff, Policy};
+use picokube_core::kind::Kind;
 use picokube_core::manager::{Manager, Request, Settings, Splice};
 use picokube_core::splice::Splicer;
-use picokube_core::store::Kind;
 use picokube_core::time::{Duration, Instant};
 use picokube_core::watch::RequestId;
 

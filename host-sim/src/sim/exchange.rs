@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::Method;
-use picokube_core::manager::{Body, Failure, Method as Verb, Request};
+use picokube_core::manager::{Body, Failure, Method as Verb, Request, ResponseHead};
 use picokube_core::splice::{SpliceError, Splicer};
 use picokube_core::time::Timestamp;
 use serde_json::json;
@@ -67,6 +67,13 @@ pub(super) struct Reply {
     cut: bool,
 }
 
+impl Reply {
+    fn head(&self) -> ResponseHead {
+        let Self { status, retry_after, date, .. } = *self;
+        ResponseHead { status, date: Some(date), retry_after }
+    }
+}
+
 impl<'m> World<'m> {
     /// Lets a controller do everything it wants to do now.
     pub(super) fn pump(&mut self, number: usize) {
@@ -91,8 +98,8 @@ impl<'m> World<'m> {
             let is_free =
                 |lane: &super::device::Lane| lane.work.is_none() && lane.not_before <= now;
             let Some(lane) = device.lanes.iter().position(is_free) else { break };
-            let (local, random) = (device.local(now), device.draw());
-            let Some(request) = device.manager.poll(local, random) else { break };
+            let local = device.local(now);
+            let Some(request) = device.manager.poll(local) else { break };
             self.issue(&mut device, lane, request);
         }
         self.plan_wake(&mut device);
@@ -405,8 +412,7 @@ impl<'m> World<'m> {
             if reply.retry_after.is_some() {
                 self.checks.postponed(device.number, ticket);
             }
-            device.manager.set_date(local, reply.date);
-            device.manager.response_head(ticket, local, reply.status, reply.retry_after);
+            device.manager.response_head(ticket, local, reply.head());
         }
         let mut taken = 0;
         for piece in pieces(&reply.body, &mut self.random) {

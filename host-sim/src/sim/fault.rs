@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use picokube_core::store::Kind;
+use picokube_core::kind::Kind;
 
 use crate::random::Random;
 

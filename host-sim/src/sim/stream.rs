@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use picokube_core::manager::Failure;
-use picokube_core::store::Kind;
+use picokube_core::kind::Kind;
+use picokube_core::manager::{Failure, ResponseHead};
 use picokube_core::time::Timestamp;
 use picokube_core::watch::{Command, Input, RequestId};
 
@@ -55,8 +55,8 @@ impl<'m> World<'m> {
     pub(super) fn poll_streams(&mut self, device: &mut Device<'m>) {
         for kind in KINDS {
             loop {
-                let (local, random) = (device.local(self.now), device.draw());
-                let (id, target) = match device.manager.poll_watch(kind, local, random) {
+                let local = device.local(self.now);
+                let (id, target) = match device.manager.poll_watch(kind, local) {
                     Some(Command::Send(request)) => (request.id(), request.to_string()),
                     Some(Command::Close(id)) => {
                         let stream = device.stream_mut(kind);
@@ -353,12 +353,11 @@ impl<'m> World<'m> {
         if device.waiting.iter().any(is_before) {
             return device.waiting.push(Happening::Stream(Box::new(piece)));
         }
-        let local = device.local(self.now);
         let mut is_over = false;
         match piece.content {
             Content::Head { status, retry_after, date } => {
-                device.manager.set_date(local, date);
-                feed(device, kind, id, self.now, Input::Head { status, retry_after });
+                let head = ResponseHead { status, date: Some(date), retry_after };
+                feed(device, kind, id, self.now, Input::Head(head));
             }
             Content::Bytes(bytes) => {
                 let mut taken = 0;
@@ -418,8 +417,8 @@ fn feed(
     now: Moment,
     input: Input<'_>,
 ) -> usize {
-    let (local, random) = (device.local(now), device.draw());
-    device.manager.handle_watch(kind, local, random, id, input)
+    let local = device.local(now);
+    device.manager.handle_watch(kind, local, id, input)
 }
 
 fn whole(body: Body) -> Bytes {

@@ -1,7 +1,7 @@
 //! How faults strike, and how everything is put right in the end.
 
 use bytes::Bytes;
-use picokube_core::store::Kind;
+use picokube_core::kind::Kind;
 
 use crate::server::Server;
 use crate::store::{Entry, HistoryLimits, ResourceId};

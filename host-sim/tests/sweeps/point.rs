@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use picokube::sim::{Counts, Deaths, Fault, Leftover, Timed, When};
-use picokube_core::store::Kind;
+use picokube_core::kind::Kind;
 
 /// How long an event is held up. The fake kubelet goes on meanwhile: the controllers act on what
 /// is long out of date.

@@ -8,6 +8,7 @@ use embedded_io_async::{BufRead, Error as _, Read};
 use embedded_nal_async::TcpConnect;
 use heapless::Vec;
 use picokube_core::backoff::{Backoff, Policy};
+use picokube_core::manager::ResponseHead;
 use picokube_core::time::Duration as Span;
 use reqwless::client::HttpConnection;
 use reqwless::request::{Method, RequestBody, RequestBuilder};
@@ -15,7 +16,7 @@ use reqwless::response::{BodyReader, Response};
 
 use crate::Error;
 use crate::framing::Framing;
-use crate::random::Random;
+use picokube_core::random::Random;
 
 /// The most headers a request may add to those that the connection sends by itself.
 const MAX_HEADERS: usize = 8;
@@ -100,22 +101,11 @@ pub struct Request<'a, B = &'a [u8]> {
     pub body: B,
 }
 
-/// What is kept of the head of a response.
-#[derive(Clone, Copy, Debug)]
-pub struct Head<'a> {
-    /// The status code.
-    pub status: u16,
-    /// The server's `Date`, the only wall clock a board without one has.
-    pub date: Option<&'a str>,
-    /// `Retry-After`, if it is a number of seconds.
-    pub retry_after: Option<u32>,
-}
-
 /// Takes a response in as it arrives.
 #[expect(async_fn_in_trait, reason = "the futures stay on one executor, so none need be Send")]
 pub trait Receiver {
     /// The head has been read. `Break` gives the rest up and closes the connection.
-    fn head(&mut self, head: &Head<'_>) -> ControlFlow<()>;
+    fn head(&mut self, head: &ResponseHead) -> ControlFlow<()>;
     /// The next bytes of the body. `Break` gives the rest up and closes the connection.
     ///
     /// No further bytes are read before this returns, so that a slow receiver slows the server.
@@ -275,10 +265,10 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
         if let Some(observer) = self.observer {
             observer.answered(request.method, Ok(response.status.0));
         }
-        let Headers { date, retry_after, close } = Headers::of(&response);
+        let Headers { head, close } = Headers::of(&response);
         let mut reusable = !close;
         let end = self.patience.answer.map_or(Instant::MAX, |answer| Instant::now() + answer);
-        if receiver.head(&Head { status: response.status.0, date, retry_after }).is_break() {
+        if receiver.head(&head).is_break() {
             return Ok(());
         }
         // reqwless would read the lengths of chunks byte by byte, and move all that follows them.
@@ -327,7 +317,7 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
 
 fn next_delay(backoff: &mut Backoff, now: Instant, random: &mut Random) -> Duration {
     let now = picokube_core::time::Instant::from_micros(now.as_micros());
-    Duration::from_micros(backoff.next(now, random.next()).as_micros())
+    Duration::from_micros(backoff.next(now, random.draw()).as_micros())
 }
 
 /// Notes whether the response had begun when an exchange failed.
@@ -337,7 +327,7 @@ struct Watched<'r, R> {
 }
 
 impl<R: Receiver> Receiver for Watched<'_, R> {
-    fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
+    fn head(&mut self, head: &ResponseHead) -> ControlFlow<()> {
         self.head_seen = true;
         self.receiver.head(head)
     }
@@ -364,26 +354,23 @@ fn headers<'h, B>(
 }
 
 /// What the headers of a response say that matters here.
-#[derive(Default)]
-struct Headers<'h> {
-    date: Option<&'h str>,
-    retry_after: Option<u32>,
+struct Headers {
+    head: ResponseHead,
     close: bool,
 }
 
-impl<'h> Headers<'h> {
-    fn of<C: Read>(response: &'h Response<'_, '_, C>) -> Self {
-        let mut headers = Self::default();
+impl Headers {
+    fn of<C: Read>(response: &Response<'_, '_, C>) -> Self {
+        let (mut date, mut retry_after, mut close) = (None, None, false);
         for (name, value) in response.headers() {
             if name.eq_ignore_ascii_case("date") {
-                headers.date = core::str::from_utf8(value).ok();
+                date = Some(value);
             } else if name.eq_ignore_ascii_case("retry-after") {
-                let seconds = core::str::from_utf8(value).ok();
-                headers.retry_after = seconds.and_then(|seconds| seconds.parse().ok());
+                retry_after = Some(value);
             } else if name.eq_ignore_ascii_case("connection") {
-                headers.close = value.eq_ignore_ascii_case(b"close");
+                close = value.eq_ignore_ascii_case(b"close");
             }
         }
-        headers
+        Self { head: ResponseHead::new(response.status.0, date, retry_after), close }
     }
 }

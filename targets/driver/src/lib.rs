@@ -19,13 +19,13 @@ mod connection;
 mod error;
 mod framing;
 mod notify;
-mod random;
 pub mod runtime;
 #[cfg(feature = "embassy-net")]
 pub mod sockets;
 pub mod status;
 mod window;
 
-pub use connection::{Buffers, Connection, Head, Observer, Patience, Receiver, Request, Server};
+pub use connection::{Buffers, Connection, Observer, Patience, Receiver, Request, Server};
 pub use error::Error;
+pub use picokube_core::manager::ResponseHead;
 pub use reqwless::request::Method;

@@ -1,7 +1,7 @@
 //! Running a [`Manager`]: one connection per watched kind, a few for requests.
 //!
 //! Whoever has an executor makes a [`Runtime`] and runs, each as a task or joined into one,
-//! [`Runtime::watch`] for every [`Kind`](picokube_core::store::Kind), [`Runtime::serve`] as often
+//! [`Runtime::watch`] for every [`Kind`](picokube_core::kind::Kind), [`Runtime::serve`] as often
 //! as requests may be under way at once, and [`Runtime::make_bodies`] at least once. All of them
 //! share the manager and wake each other; none of them ever ends.
 
@@ -19,9 +19,7 @@ use embassy_time::{Instant, Timer};
 use picokube_core::manager::Manager;
 use picokube_core::time::{Instant as CoreInstant, Timestamp};
 
-use crate::Head;
 use crate::notify::Notify;
-use crate::random::Random;
 
 pub use body_buffer::{BodyBuffer, BodyBuffers};
 pub use serve::Lane;
@@ -29,7 +27,6 @@ pub use serve::Lane;
 /// A manager and those who carry out its wishes.
 pub struct Runtime<'m> {
     manager: RefCell<Manager<'m>>,
-    random: RefCell<Random>,
     notify: Notify,
     /// Counts what requests do.
     steps: Cell<u32>,
@@ -58,11 +55,10 @@ pub enum Trouble {
 }
 
 impl<'m> Runtime<'m> {
-    /// A runtime of `manager`. `seed` sets its jitter.
-    pub fn new(manager: Manager<'m>, seed: u32) -> Self {
+    /// A runtime of `manager`.
+    pub fn new(manager: Manager<'m>) -> Self {
         Self {
             manager: RefCell::new(manager),
-            random: RefCell::new(Random::new(seed)),
             notify: Notify::new(),
             steps: Cell::new(0),
             trouble: Cell::new(None),
@@ -117,9 +113,8 @@ impl<'m> Runtime<'m> {
     }
 
     /// Acts on the manager now.
-    fn with<T>(&self, act: impl FnOnce(&mut Manager<'m>, CoreInstant, u32) -> T) -> T {
-        let random = self.random.borrow_mut().next();
-        act(&mut self.manager.borrow_mut(), now(), random)
+    fn with<T>(&self, act: impl FnOnce(&mut Manager<'m>, CoreInstant) -> T) -> T {
+        act(&mut self.manager.borrow_mut(), now())
     }
 
     /// Waits until the manager may want something that it did not want when it had been told
@@ -140,11 +135,11 @@ impl<'m> Runtime<'m> {
     async fn hand_over(
         &self,
         mut bytes: &[u8],
-        take: impl Fn(&mut Manager<'m>, CoreInstant, u32, &[u8]) -> usize,
+        take: impl Fn(&mut Manager<'m>, CoreInstant, &[u8]) -> usize,
     ) {
         loop {
             let before = self.notify.notified();
-            let taken = self.with(|manager, now, random| take(manager, now, random, bytes));
+            let taken = self.with(|manager, now| take(manager, now, bytes));
             bytes = bytes.get(taken..).unwrap_or_default();
             if taken > 0 {
                 self.notify.notify();
@@ -159,13 +154,6 @@ impl<'m> Runtime<'m> {
                     select(self.notify.wait(before), free).await;
                 }
             }
-        }
-    }
-
-    /// Every answer of the server tells the time.
-    fn note_date(&self, head: &Head<'_>) {
-        if let Some(date) = head.date.and_then(|text| Timestamp::parse_http_date(text.as_bytes())) {
-            self.with(|manager, now, _| manager.set_date(now, date));
         }
     }
 }

@@ -6,8 +6,8 @@
 use core::fmt::{self, Write as _};
 
 use embedded_io_async::{Read, Write};
+use picokube_core::kind::Kind;
 use picokube_core::manager::Manager;
-use picokube_core::store::Kind;
 
 use crate::runtime::Runtime;
 use crate::window::Window;

@@ -4,8 +4,8 @@ use core::net::SocketAddr;
 
 use embassy_executor::{SpawnError, SpawnToken, Spawner};
 use picokube_config::Configuration;
+use picokube_core::kind::Kind;
 use picokube_core::manager::{Manager, Rate, Settings};
-use picokube_core::store::Kind;
 use picokube_core::time::Duration;
 use picokube_driver::runtime::{BodyBuffer, BodyBuffers, Lane, Runtime};
 use picokube_driver::{Buffers, Connection, Patience, Server};
@@ -55,8 +55,7 @@ fn runtime(configuration: &'static Configuration<'static>, seed: u64) -> &'stati
     static WORKSPACE: ConstStaticCell<Workspace> = ConstStaticCell::new(Workspace::new());
     static RUNTIME: StaticCell<Runtime<'static>> = StaticCell::new();
     let (parts, desk) = (STORES.take().parts(), WORKSPACE.take().parts());
-    RUNTIME
-        .init(Runtime::new(Manager::new(parts, desk, settings(configuration), seed), seed as u32))
+    RUNTIME.init(Runtime::new(Manager::new(parts, desk, settings(configuration), seed)))
 }
 
 #[inline(never)]

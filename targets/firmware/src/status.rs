@@ -7,9 +7,9 @@ use embassy_futures::select::{Either, select};
 use embassy_net::Stack;
 use embassy_net::tcp::TcpSocket;
 use embassy_time::{Duration, Instant, Timer, with_timeout};
+use picokube_core::kind::Kind;
 use picokube_core::manager::Manager;
 use picokube_core::metrics::Exposition;
-use picokube_core::store::Kind;
 use picokube_driver::runtime::{InFlight, Runtime, Trouble};
 use picokube_driver::status::Pages;
 

@@ -4,7 +4,7 @@ use core::fmt::Write;
 use core::ops::ControlFlow;
 
 use heapless::{String, Vec};
-use picokube_driver::{Error, Head, Receiver};
+use picokube_driver::{Error, Receiver, ResponseHead};
 
 use crate::pattern;
 
@@ -17,7 +17,7 @@ pub(crate) struct Text {
 }
 
 impl Receiver for Text {
-    fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
+    fn head(&mut self, head: &ResponseHead) -> ControlFlow<()> {
         *self = Self { status: head.status, dated: head.date.is_some(), body: String::new() };
         ControlFlow::Continue(())
     }
@@ -39,7 +39,7 @@ pub(crate) struct Checked {
 }
 
 impl Receiver for Checked {
-    fn head(&mut self, _: &Head<'_>) -> ControlFlow<()> {
+    fn head(&mut self, _: &ResponseHead) -> ControlFlow<()> {
         *self = Self::default();
         ControlFlow::Continue(())
     }
@@ -74,7 +74,7 @@ impl<'e> Ends<'e> {
 }
 
 impl Receiver for Ends<'_> {
-    fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
+    fn head(&mut self, head: &ResponseHead) -> ControlFlow<()> {
         self.checked.head(head)
     }
 

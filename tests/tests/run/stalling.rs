@@ -95,7 +95,6 @@ fn a_watch_that_stops_within_an_event_holds_up_nobody() -> Result<()> {
     let metrics = ["--metrics-bind-address", "127.0.0.1:0"];
     let controllers = Following::start(run([&["--server", &server], &metrics[..]].concat())?)?;
     let line = controllers.line_with(&["metrics", "http://"])?;
-    controllers.line_with(&["controllers run against"])?;
     let lab = Lab::new(&cluster, "stalling")?;
     lab.create("deployments", &deployment("web"))?;
     wait_until_available(&lab, "web")?;

@@ -9,7 +9,7 @@ mod scan;
 mod skip;
 mod text;
 
-use super::{Error, Event, Handler, Reason, Step};
+use super::{Error, ErrorReason, Flow, Handler, Token};
 use number::Number;
 use scan::Utf8;
 
@@ -106,11 +106,11 @@ impl Literal {
         text.get(self.read.into()..).unwrap_or_default()
     }
 
-    fn event(self) -> Event<'static> {
+    fn token(self) -> Token<'static> {
         match self.value {
-            LiteralValue::Null => Event::Null,
-            LiteralValue::True => Event::Bool(true),
-            LiteralValue::False => Event::Bool(false),
+            LiteralValue::Null => Token::Null,
+            LiteralValue::True => Token::Bool(true),
+            LiteralValue::False => Token::Bool(false),
         }
     }
 }
@@ -144,7 +144,7 @@ impl Tokenizer {
     /// Reads on, at most to the end of the document, and returns how many bytes were read.
     ///
     /// Fewer than all of `input` are read when the document ends or the handler
-    /// [pauses](Step::Pause). After the end of the document only white space may follow, until
+    /// [pauses](Flow::Pause). After the end of the document only white space may follow, until
     /// [`restart`](Self::restart). After an error the tokenizer is of no more use.
     pub fn feed<H>(&mut self, input: &[u8], handler: &mut H) -> Result<usize, Error>
     where
@@ -168,7 +168,7 @@ impl Tokenizer {
         let result = match self.state {
             State::Number if self.depth == 0 => self.end_number(b"", handler),
             State::Done => Ok(()),
-            _ => Err(Reason::UnexpectedEnd),
+            _ => Err(ErrorReason::UnexpectedEnd),
         };
         result.map_err(|reason| Error { offset: self.offset, reason })
     }
@@ -207,7 +207,7 @@ impl Tokenizer {
         *self = Self { offset: self.offset, ..Self::new() };
     }
 
-    fn run<H>(&mut self, rest: &mut &[u8], handler: &mut H) -> Result<(), Reason>
+    fn run<H>(&mut self, rest: &mut &[u8], handler: &mut H) -> Result<(), ErrorReason>
     where
         H: Handler + ?Sized,
     {
@@ -231,7 +231,7 @@ impl Tokenizer {
                 State::Key => self.key(byte, rest, tail, handler)?,
                 State::Colon => {
                     if byte != b':' {
-                        return Err(Reason::ExpectedColon);
+                        return Err(ErrorReason::ExpectedColon);
                     }
                     *rest = tail;
                     self.state = State::Value;
@@ -242,11 +242,11 @@ impl Tokenizer {
                         self.state = if self.in_object { State::Key } else { State::Value };
                     }
                     b'}' | b']' => {
-                        if self.close(byte == b'}', rest, tail, handler)? == Step::Pause {
+                        if self.close(byte == b'}', rest, tail, handler)? == Flow::Pause {
                             return Ok(());
                         }
                     }
-                    _ => return Err(Reason::ExpectedCommaOrEnd),
+                    _ => return Err(ErrorReason::ExpectedCommaOrEnd),
                 },
                 State::Value => self.value(byte, rest, tail, handler)?,
                 State::FirstKeyOrEnd if byte != b'}' => self.key(byte, rest, tail, handler)?,
@@ -254,11 +254,11 @@ impl Tokenizer {
                     self.value(byte, rest, tail, handler)?
                 }
                 State::FirstKeyOrEnd | State::FirstElementOrEnd => {
-                    if self.close(self.in_object, rest, tail, handler)? == Step::Pause {
+                    if self.close(self.in_object, rest, tail, handler)? == Flow::Pause {
                         return Ok(());
                     }
                 }
-                State::Done => return Err(Reason::TrailingData),
+                State::Done => return Err(ErrorReason::TrailingData),
             }
             if self.state == State::Done {
                 return Ok(());
@@ -281,12 +281,12 @@ impl Tokenizer {
         rest: &mut &'a [u8],
         tail: &'a [u8],
         handler: &mut H,
-    ) -> Result<(), Reason>
+    ) -> Result<(), ErrorReason>
     where
         H: Handler + ?Sized,
     {
         if byte != b'"' {
-            return Err(Reason::ExpectedKey);
+            return Err(ErrorReason::ExpectedKey);
         }
         self.is_key = true;
         self.begin_string(rest, tail, handler)
@@ -299,7 +299,7 @@ impl Tokenizer {
         rest: &mut &'a [u8],
         tail: &'a [u8],
         handler: &mut H,
-    ) -> Result<(), Reason>
+    ) -> Result<(), ErrorReason>
     where
         H: Handler + ?Sized,
     {
@@ -318,26 +318,26 @@ impl Tokenizer {
                 return self.number(rest, handler);
             }
             b't' | b'f' | b'n' => return self.begin_literal(byte, rest, tail, handler),
-            _ => return Err(Reason::ExpectedValue),
+            _ => return Err(ErrorReason::ExpectedValue),
         }
         *rest = tail;
         Ok(())
     }
 
-    fn open<H>(&mut self, object: bool, handler: &mut H) -> Result<(), Reason>
+    fn open<H>(&mut self, object: bool, handler: &mut H) -> Result<(), ErrorReason>
     where
         H: Handler + ?Sized,
     {
         if usize::from(self.depth) == MAX_DEPTH {
-            return Err(Reason::TooDeep);
+            return Err(ErrorReason::TooDeep);
         }
         self.set_kind(self.depth, object);
         self.depth += 1;
         self.in_object = object;
         self.state = if object { State::FirstKeyOrEnd } else { State::FirstElementOrEnd };
         if !self.skipping {
-            let event = if object { Event::ObjectStart } else { Event::ArrayStart };
-            if handler.event(event) == Step::Skip {
+            let token = if object { Token::ObjectStart } else { Token::ArrayStart };
+            if handler.token(token) == Flow::Skip {
                 self.skipping = true;
                 self.skip_depth = self.depth - 1;
             }
@@ -352,19 +352,19 @@ impl Tokenizer {
         rest: &mut &'a [u8],
         tail: &'a [u8],
         handler: &mut H,
-    ) -> Result<Step, Reason>
+    ) -> Result<Flow, ErrorReason>
     where
         H: Handler + ?Sized,
     {
         if self.in_object != object {
-            return Err(Reason::ExpectedCommaOrEnd);
+            return Err(ErrorReason::ExpectedCommaOrEnd);
         }
         *rest = tail;
         self.depth -= 1;
         self.in_object = self.depth > 0 && self.is_object(self.depth - 1);
-        let mut step = Step::Next;
+        let mut step = Flow::Next;
         if !self.skipping {
-            step = handler.event(if object { Event::ObjectEnd } else { Event::ArrayEnd });
+            step = handler.token(if object { Token::ObjectEnd } else { Token::ArrayEnd });
         }
         self.end_value();
         Ok(step)

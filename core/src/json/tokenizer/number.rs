@@ -1,6 +1,6 @@
 //! The grammar of numbers, byte by byte, and the range of those that a float can hold.
 
-use crate::json::Reason;
+use crate::json::ErrorReason;
 
 /// Where in a number the text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Number {
     };
 
     /// How many bytes at the start of `bytes` belong to the number.
-    pub(super) fn run(&mut self, bytes: &[u8]) -> Result<usize, (usize, Reason)> {
+    pub(super) fn run(&mut self, bytes: &[u8]) -> Result<usize, (usize, ErrorReason)> {
         for (length, byte) in bytes.iter().enumerate() {
             if !matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E') {
                 return Ok(length);
@@ -57,7 +57,7 @@ impl Number {
         Ok(bytes.len())
     }
 
-    fn accept(&mut self, byte: u8) -> Result<(), Reason> {
+    fn accept(&mut self, byte: u8) -> Result<(), ErrorReason> {
         self.place = match (self.place, byte) {
             (Place::Start, b'-') => Place::Minus,
             (Place::Start | Place::Minus, b'0') => Place::Zero,
@@ -85,7 +85,7 @@ impl Number {
                 self.exponent = self.exponent.saturating_mul(10).saturating_add(digit);
                 Place::Exponent
             }
-            _ => return Err(Reason::InvalidNumber),
+            _ => return Err(ErrorReason::InvalidNumber),
         };
         Ok(())
     }
@@ -99,11 +99,11 @@ impl Number {
     }
 
     /// The verdict when the text of the number is over.
-    pub(super) fn finish(self) -> Result<(), Reason> {
+    pub(super) fn finish(self) -> Result<(), ErrorReason> {
         match self.place {
             Place::Zero | Place::Integer | Place::Fraction => {}
             Place::Exponent => {}
-            _ => return Err(Reason::InvalidNumber),
+            _ => return Err(ErrorReason::InvalidNumber),
         }
         let exponent = if self.exponent_is_negative { -self.exponent } else { self.exponent };
         let point = self.point.saturating_add(exponent);
@@ -114,6 +114,10 @@ impl Number {
         for _ in self.lead_digits..LEAD {
             lead *= 10;
         }
-        if point > MAX_POINT || lead > MAX_LEAD { Err(Reason::NumberOutOfRange) } else { Ok(()) }
+        if point > MAX_POINT || lead > MAX_LEAD {
+            Err(ErrorReason::NumberOutOfRange)
+        } else {
+            Ok(())
+        }
     }
 }

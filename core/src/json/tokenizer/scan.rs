@@ -1,6 +1,6 @@
 //! The bytes of strings: finding their end fast, and checking their UTF-8.
 
-use crate::json::Reason;
+use crate::json::ErrorReason;
 
 /// A machine word: eight bytes at once on a PC, four on a microcontroller.
 type Word = usize;
@@ -81,7 +81,7 @@ impl Utf8 {
 
     /// How many bytes at the start of `bytes` belong to the string: up to a quote, a backslash or
     /// the end of `bytes`. On failure, also how many bytes before it were good.
-    pub(super) fn string_run(&mut self, bytes: &[u8]) -> Result<usize, (usize, Reason)> {
+    pub(super) fn string_run(&mut self, bytes: &[u8]) -> Result<usize, (usize, ErrorReason)> {
         let mut run = 0;
         let mut rest = bytes;
         loop {
@@ -100,16 +100,16 @@ impl Utf8 {
         }
     }
 
-    fn accept(&mut self, byte: u8) -> Result<(), Reason> {
+    fn accept(&mut self, byte: u8) -> Result<(), ErrorReason> {
         if self.missing > 0 {
             if !(0x80 + self.low_cut..=0xbf - self.high_cut).contains(&byte) {
-                return Err(Reason::InvalidUtf8);
+                return Err(ErrorReason::InvalidUtf8);
             }
             *self = Self { missing: self.missing - 1, ..Self::BOUNDARY };
             return Ok(());
         }
         let (missing, low_cut, high_cut) = match byte {
-            0x00..=0x1f => return Err(Reason::ControlCharacter),
+            0x00..=0x1f => return Err(ErrorReason::ControlCharacter),
             0x20..=0x7f => (0, 0, 0),
             0xc2..=0xdf => (1, 0, 0),
             0xe0 => (2, 0xa0 - 0x80, 0),
@@ -118,7 +118,7 @@ impl Utf8 {
             0xf0 => (3, 0x90 - 0x80, 0),
             0xf1..=0xf3 => (3, 0, 0),
             0xf4 => (3, 0, 0xbf - 0x8f),
-            _ => return Err(Reason::InvalidUtf8),
+            _ => return Err(ErrorReason::InvalidUtf8),
         };
         *self = Self { missing, low_cut, high_cut };
         Ok(())

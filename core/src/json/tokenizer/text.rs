@@ -2,7 +2,7 @@
 
 use super::scan::{self, Utf8};
 use super::{Escape, Literal, LiteralValue, State, Tokenizer};
-use crate::json::{Event, Fragment, Handler, Reason, Step};
+use crate::json::{ErrorReason, Flow, Fragment, Handler, Token};
 
 impl Tokenizer {
     /// A quote has come: reads on to the next if that is possible in one go.
@@ -12,7 +12,7 @@ impl Tokenizer {
         rest: &mut &'a [u8],
         tail: &'a [u8],
         handler: &mut H,
-    ) -> Result<(), Reason>
+    ) -> Result<(), ErrorReason>
     where
         H: Handler + ?Sized,
     {
@@ -34,7 +34,7 @@ impl Tokenizer {
         Ok(())
     }
 
-    pub(super) fn string<H>(&mut self, rest: &mut &[u8], handler: &mut H) -> Result<(), Reason>
+    pub(super) fn string<H>(&mut self, rest: &mut &[u8], handler: &mut H) -> Result<(), ErrorReason>
     where
         H: Handler + ?Sized,
     {
@@ -84,11 +84,11 @@ impl Tokenizer {
         }
     }
 
-    fn pair_is_whole(&self) -> Result<(), Reason> {
-        if self.escape.high == 0 { Ok(()) } else { Err(Reason::LoneSurrogate) }
+    fn pair_is_whole(&self) -> Result<(), ErrorReason> {
+        if self.escape.high == 0 { Ok(()) } else { Err(ErrorReason::LoneSurrogate) }
     }
 
-    pub(super) fn escape<H>(&mut self, byte: u8, handler: &mut H) -> Result<(), Reason>
+    pub(super) fn escape<H>(&mut self, byte: u8, handler: &mut H) -> Result<(), ErrorReason>
     where
         H: Handler + ?Sized,
     {
@@ -100,18 +100,18 @@ impl Tokenizer {
             self.escape.code = 0;
             return Ok(());
         }
-        let character = simple_escape(byte).ok_or(Reason::InvalidEscape)?;
+        let character = simple_escape(byte).ok_or(ErrorReason::InvalidEscape)?;
         self.pair_is_whole()?;
         self.state = State::String;
         self.tell_text(&[character], handler);
         Ok(())
     }
 
-    fn unicode_digit<H>(&mut self, byte: u8, handler: &mut H) -> Result<(), Reason>
+    fn unicode_digit<H>(&mut self, byte: u8, handler: &mut H) -> Result<(), ErrorReason>
     where
         H: Handler + ?Sized,
     {
-        let digit = char::from(byte).to_digit(16).ok_or(Reason::InvalidEscape)?;
+        let digit = char::from(byte).to_digit(16).ok_or(ErrorReason::InvalidEscape)?;
         self.escape.code = self.escape.code << 4 | digit as u16;
         self.escape.digits -= 1;
         if self.escape.digits > 0 {
@@ -123,7 +123,7 @@ impl Tokenizer {
             (0, 0xd800..0xdc00) => self.escape.high = code,
             _ => {
                 self.escape.high = 0;
-                let character = decode(high, code).ok_or(Reason::LoneSurrogate)?;
+                let character = decode(high, code).ok_or(ErrorReason::LoneSurrogate)?;
                 self.tell_text(character.encode_utf8(&mut [0; 4]).as_bytes(), handler);
             }
         }
@@ -138,7 +138,7 @@ impl Tokenizer {
         if !bytes.is_empty() && !self.skipping {
             let fragment = Fragment { bytes, first: !self.begun, last: false };
             self.begun = true;
-            handler.event(if self.is_key { Event::Key(fragment) } else { Event::String(fragment) });
+            handler.token(if self.is_key { Token::Key(fragment) } else { Token::String(fragment) });
         }
     }
 
@@ -149,18 +149,18 @@ impl Tokenizer {
     {
         if !self.is_key {
             if !self.skipping {
-                handler.event(Event::String(fragment));
+                handler.token(Token::String(fragment));
             }
             return self.end_value();
         }
         self.state = State::Colon;
-        if !self.skipping && handler.event(Event::Key(fragment)) == Step::Skip {
+        if !self.skipping && handler.token(Token::Key(fragment)) == Flow::Skip {
             self.skipping = true;
             self.skip_depth = self.depth;
         }
     }
 
-    pub(super) fn number<H>(&mut self, rest: &mut &[u8], handler: &mut H) -> Result<(), Reason>
+    pub(super) fn number<H>(&mut self, rest: &mut &[u8], handler: &mut H) -> Result<(), ErrorReason>
     where
         H: Handler + ?Sized,
     {
@@ -178,19 +178,19 @@ impl Tokenizer {
             return self.end_number(text, handler);
         }
         if !self.skipping {
-            handler.event(Event::Number(Fragment { bytes: text, first: !self.begun, last: false }));
+            handler.token(Token::Number(Fragment { bytes: text, first: !self.begun, last: false }));
         }
         self.begun = true;
         Ok(())
     }
 
-    pub(super) fn end_number<H>(&mut self, bytes: &[u8], handler: &mut H) -> Result<(), Reason>
+    pub(super) fn end_number<H>(&mut self, bytes: &[u8], handler: &mut H) -> Result<(), ErrorReason>
     where
         H: Handler + ?Sized,
     {
         self.number.finish()?;
         if !self.skipping {
-            handler.event(Event::Number(Fragment { bytes, first: !self.begun, last: true }));
+            handler.token(Token::Number(Fragment { bytes, first: !self.begun, last: true }));
         }
         self.end_value();
         Ok(())
@@ -202,7 +202,7 @@ impl Tokenizer {
         rest: &mut &'a [u8],
         tail: &'a [u8],
         handler: &mut H,
-    ) -> Result<(), Reason>
+    ) -> Result<(), ErrorReason>
     where
         H: Handler + ?Sized,
     {
@@ -230,7 +230,7 @@ impl Tokenizer {
         H: Handler + ?Sized,
     {
         if !self.skipping {
-            handler.event(self.literal.event());
+            handler.token(self.literal.token());
         }
         self.end_value();
     }
@@ -241,12 +241,12 @@ impl Tokenizer {
         rest: &mut &'a [u8],
         tail: &'a [u8],
         handler: &mut H,
-    ) -> Result<(), Reason>
+    ) -> Result<(), ErrorReason>
     where
         H: Handler + ?Sized,
     {
         if self.literal.rest().first() != Some(&byte) {
-            return Err(Reason::InvalidLiteral);
+            return Err(ErrorReason::InvalidLiteral);
         }
         *rest = tail;
         self.literal.read += 1;

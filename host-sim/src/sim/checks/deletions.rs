@@ -1,7 +1,7 @@
 //! A ReplicaSet deletes only pods that are its own, and only as many as are too many.
 
+use picokube_core::kind::Kind;
 use picokube_core::link::Slot;
-use picokube_core::store::Kind;
 
 use super::super::operation::Verb;
 use super::wanted::Wanted;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use picokube_core::store::Kind;
+use picokube_core::kind::Kind;
 
 use super::super::device::Device;
 use super::super::operation::Verb;

@@ -1,7 +1,7 @@
 //! A Deployment that recreates starts no new pod while an old one is still there.
 
+use picokube_core::kind::Kind;
 use picokube_core::manager::{Body, Make};
-use picokube_core::store::Kind;
 use picokube_core::wire::Strategy;
 
 use super::super::operation::Verb;

@@ -1,7 +1,7 @@
 //! The revision that a ReplicaSet gets is above those of all its siblings that are known.
 
+use picokube_core::kind::Kind;
 use picokube_core::manager::{Body, Make};
-use picokube_core::store::Kind;
 use serde_json::Value;
 
 use super::super::operation::Verb;

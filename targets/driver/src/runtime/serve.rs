@@ -5,13 +5,13 @@ use core::ops::ControlFlow;
 
 use embassy_futures::select::{Either, select};
 use embedded_nal_async::TcpConnect;
-use picokube_core::manager::{self, Body, Failure, Splice, Ticket};
+use picokube_core::manager::{self, Body, Failure, ResponseHead, Splice, Ticket};
 use reqwless::request::RequestBody;
 
 use super::body_buffer::{BodyBuffers, FromBuffer, Ready};
 use super::document::{Document, write_at_once};
 use super::{InFlight, Runtime, now};
-use crate::{Connection, Error, Head, Method, Receiver, Request};
+use crate::{Connection, Error, Method, Receiver, Request};
 
 /// What serves one request at a time.
 pub struct Lane<'a, N: TcpConnect + 'a> {
@@ -32,7 +32,7 @@ impl Runtime<'_> {
         loop {
             let before = self.notify.notified();
             self.step();
-            self.with(|manager, now, random| manager.poll_into(now, random, &mut place));
+            self.with(|manager, now| manager.poll_into(now, &mut place));
             let Some(request) = &place else {
                 let at = self.manager.borrow().poll_at();
                 self.until_something_happens(before, at).await;
@@ -132,13 +132,9 @@ struct Answer<'r, 'm> {
 }
 
 impl Receiver for Answer<'_, '_> {
-    fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
+    fn head(&mut self, head: &ResponseHead) -> ControlFlow<()> {
         self.runtime.step();
-        self.runtime.note_date(head);
-        let Head { status, retry_after, .. } = *head;
-        self.runtime.with(|manager, now, _| {
-            manager.response_head(self.ticket, now, status, retry_after);
-        });
+        self.runtime.with(|manager, now| manager.response_head(self.ticket, now, *head));
         ControlFlow::Continue(())
     }
 
@@ -146,7 +142,7 @@ impl Receiver for Answer<'_, '_> {
         self.runtime.step();
         let ticket = self.ticket;
         self.runtime
-            .hand_over(bytes, |manager, now, _, bytes| manager.response_body(ticket, now, bytes))
+            .hand_over(bytes, |manager, now, bytes| manager.response_body(ticket, now, bytes))
             .await;
         ControlFlow::Continue(())
     }

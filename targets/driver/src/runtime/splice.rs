@@ -4,13 +4,13 @@ use core::ops::ControlFlow;
 
 use embassy_futures::select::{Either, select};
 use embedded_nal_async::TcpConnect;
-use picokube_core::manager::{Failure, Splice, Target};
+use picokube_core::manager::{Failure, ResponseHead, Splice, Target};
 use picokube_core::splice::{SpliceError, Splicer};
 
 use super::Runtime;
 use super::body_buffer::{BodyBuffer, BodyBuffers};
 use super::serve::failure;
-use crate::{Connection, Head, Method, Receiver, Request};
+use crate::{Connection, Method, Receiver, Request};
 
 /// How much of the output is in hand at a time.
 const WINDOW: usize = 256;
@@ -100,7 +100,7 @@ struct Reader<'r, 'm, 's, 'b> {
 }
 
 impl Receiver for Reader<'_, '_, '_, '_> {
-    fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
+    fn head(&mut self, head: &ResponseHead) -> ControlFlow<()> {
         self.runtime.step();
         self.status = head.status;
         ControlFlow::Continue(())

@@ -7,11 +7,12 @@ use core::pin::pin;
 use embassy_futures::select::{Either, select};
 use embedded_nal_async::TcpConnect;
 use heapless::String;
-use picokube_core::store::Kind;
+use picokube_core::kind::Kind;
+use picokube_core::manager::ResponseHead;
 use picokube_core::watch::{Command, Input, RequestId};
 
 use super::{Runtime, Trouble};
-use crate::{Connection, Error, Head, Method, Receiver, Request};
+use crate::{Connection, Error, Method, Receiver, Request};
 
 type Target = String<{ picokube_core::limits::WATCH_TARGET }>;
 
@@ -104,7 +105,7 @@ impl Runtime<'_> {
     }
 
     fn poll_watch(&self, kind: Kind) -> Wanted {
-        self.with(|manager, now, random| match manager.poll_watch(kind, now, random) {
+        self.with(|manager, now| match manager.poll_watch(kind, now) {
             Some(Command::Send(request)) => Wanted::Send(request.id()),
             Some(Command::Close(id)) => Wanted::Close(id),
             // The manager has done it already.
@@ -122,7 +123,7 @@ impl Runtime<'_> {
 
     /// Anything but a body, which may have to wait.
     fn feed(&self, kind: Kind, id: RequestId, input: Input<'_>) {
-        self.with(|manager, now, random| manager.handle_watch(kind, now, random, id, input));
+        self.with(|manager, now| manager.handle_watch(kind, now, id, input));
     }
 }
 
@@ -141,13 +142,12 @@ struct Feed<'r, 'm> {
 }
 
 impl Receiver for Feed<'_, '_> {
-    fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
-        self.runtime.note_date(head);
-        let Head { status, retry_after, .. } = *head;
+    fn head(&mut self, head: &ResponseHead) -> ControlFlow<()> {
+        let status = head.status;
         // Expired is no trouble: a new list follows.
         let is_trouble = status >= 400 && status != 410;
         self.runtime.trouble.set(is_trouble.then_some(Trouble::Refused(status)));
-        self.runtime.feed(self.kind, self.id, Input::Head { status, retry_after });
+        self.runtime.feed(self.kind, self.id, Input::Head(*head));
         self.runtime.notify.notify();
         ControlFlow::Continue(())
     }
@@ -155,8 +155,8 @@ impl Receiver for Feed<'_, '_> {
     async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
         let Self { kind, id, .. } = *self;
         self.runtime
-            .hand_over(bytes, |manager, now, random, bytes| {
-                manager.handle_watch(kind, now, random, id, Input::Body(bytes))
+            .hand_over(bytes, |manager, now, bytes| {
+                manager.handle_watch(kind, now, id, Input::Body(bytes))
             })
             .await;
         ControlFlow::Continue(())
