@@ -265,7 +265,8 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
         if let Some(observer) = self.observer {
             observer.answered(request.method, Ok(response.status.0));
         }
-        let Headers { head, close } = Headers::of(&response);
+        let Headers { date, retry_after, close } = Headers::of(&response);
+        let head = ResponseHead::new(response.status.0, date, retry_after);
         let mut reusable = !close;
         let end = self.patience.answer.map_or(Instant::MAX, |answer| Instant::now() + answer);
         if receiver.head(&head).is_break() {
@@ -354,23 +355,25 @@ fn headers<'h, B>(
 }
 
 /// What the headers of a response say that matters here.
-struct Headers {
-    head: ResponseHead,
+#[derive(Default)]
+struct Headers<'h> {
+    date: Option<&'h [u8]>,
+    retry_after: Option<&'h [u8]>,
     close: bool,
 }
 
-impl Headers {
-    fn of<C: Read>(response: &Response<'_, '_, C>) -> Self {
-        let (mut date, mut retry_after, mut close) = (None, None, false);
+impl<'h> Headers<'h> {
+    fn of<C: Read>(response: &'h Response<'_, '_, C>) -> Self {
+        let mut headers = Self::default();
         for (name, value) in response.headers() {
             if name.eq_ignore_ascii_case("date") {
-                date = Some(value);
+                headers.date = Some(value);
             } else if name.eq_ignore_ascii_case("retry-after") {
-                retry_after = Some(value);
+                headers.retry_after = Some(value);
             } else if name.eq_ignore_ascii_case("connection") {
-                close = value.eq_ignore_ascii_case(b"close");
+                headers.close = value.eq_ignore_ascii_case(b"close");
             }
         }
-        Self { head: ResponseHead::new(response.status.0, date, retry_after), close }
+        headers
     }
 }

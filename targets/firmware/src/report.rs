@@ -10,7 +10,7 @@ use picokube_config::Configuration;
 use picokube_core::json::Escape;
 use picokube_core::manager::Manager;
 use picokube_driver::runtime::Runtime;
-use picokube_driver::{Connection, Head, Method, Receiver, Request};
+use picokube_driver::{Connection, Method, Receiver, Request, ResponseHead};
 
 use crate::crash::Crash;
 use crate::network::RequestSockets;
@@ -97,7 +97,7 @@ struct Answer {
 }
 
 impl Receiver for Answer {
-    fn head(&mut self, head: &Head<'_>) -> ControlFlow<()> {
+    fn head(&mut self, head: &ResponseHead) -> ControlFlow<()> {
         self.status = head.status;
         ControlFlow::Continue(())
     }
