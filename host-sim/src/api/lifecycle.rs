@@ -57,6 +57,7 @@ pub fn validate_create(kind: &Kind, object: &Value) -> Result<(), Status> {
     let mut errors = FieldErrors::new();
     validation::validate_metadata(kind, object, &mut errors);
     (kind.rules.validate)(object, &mut errors);
+    (kind.rules.validate_create)(object, &mut errors);
     refuse(kind, object, &errors)
 }
 
