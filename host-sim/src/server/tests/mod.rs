@@ -1,5 +1,6 @@
 //! Tests of the whole server, without sockets and in virtual time.
 
+mod claims;
 mod deleting;
 mod garbage;
 mod listing;
@@ -22,10 +23,12 @@ pub(super) struct Cluster {
     pub(super) now: Timestamp,
 }
 
+pub(super) const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 pub(super) const PODS: &str = "/api/v1/namespaces/default/pods";
 pub(super) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(super) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 pub(super) const REPLICA_SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
+pub(super) const STATEFUL_SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 pub(super) const CONTROLLERS: &str = "/api/v1/namespaces/default/replicationcontrollers";
 
 impl Cluster {
@@ -191,6 +194,12 @@ pub(super) fn owned(mut object: Value, owner: &Value) -> Value {
 pub(super) fn replica_set(name: &str) -> Value {
     let mut object = deployment(name);
     object["kind"] = json!("ReplicaSet");
+    object
+}
+
+pub(super) fn stateful_set(name: &str) -> Value {
+    let mut object = deployment(name);
+    object["kind"] = json!("StatefulSet");
     object
 }
 
