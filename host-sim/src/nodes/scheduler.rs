@@ -1,11 +1,11 @@
-//! The scheduler: spreads pods over the nodes that can take them.
+//! The scheduler: spreads pods over the nodes that can take them, once their claims are bound.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::server::Server;
-use crate::store::Entry;
+use crate::store::{Entry, ResourceId, Store, object_key};
 use crate::time::Timestamp;
 
 use super::Nodes;
@@ -23,13 +23,12 @@ impl Nodes {
         if entry.deletion.is_some() || !ours || gated {
             return;
         }
-        let fitting = self.nodes.values().filter(|node| refusal(node, &pod).is_none());
-        // Ties go to the first by name, so that the same pods land on the same nodes.
-        let chosen = fitting.min_by_key(|node| node.pods.len()).map(|node| node.name.clone());
+        let claims = claims_are_bound(server.store(), self.ids.claims, entry.namespace(), &pod);
+        let chosen = claims.and_then(|()| self.choose(&pod));
         let mut client = Client { server, now, agent: "default-scheduler" };
-        let Some(name) = chosen else {
-            self.report_unschedulable(&mut client, entry, &pod);
-            return;
+        let name = match chosen {
+            Ok(name) => name,
+            Err(why) => return self.report_unschedulable(&mut client, entry, &pod, &why),
         };
         let path = format!("/api/v1/namespaces/{}/pods/{}", entry.namespace(), entry.name());
         let binding = json!({
@@ -66,11 +65,15 @@ impl Nodes {
         }
     }
 
-    fn report_unschedulable(&mut self, client: &mut Client<'_>, entry: &Arc<Entry>, pod: &Value) {
-        let reasons: Vec<&str> =
-            self.nodes.values().filter_map(|node| refusal(node, pod)).collect();
+    /// The node for a pod, or why no node takes it.
+    fn choose(&self, pod: &Value) -> Result<String, String> {
+        let fitting = self.nodes.values().filter(|node| refusal(node, pod).is_none());
+        // Ties go to the first by name, so that the same pods land on the same nodes.
+        if let Some(node) = fitting.min_by_key(|node| node.pods.len()) {
+            return Ok(node.name.clone());
+        }
         let mut counted: Vec<(&str, usize)> = Vec::new();
-        for reason in reasons {
+        for reason in self.nodes.values().filter_map(|node| refusal(node, pod)) {
             match counted.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, count)) => *count += 1,
                 None => counted.push((reason, 1)),
@@ -78,8 +81,17 @@ impl Nodes {
         }
         let parts: Vec<String> =
             counted.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-        let total = self.nodes.len();
-        let message = format!("0/{total} nodes are available: {}.", parts.join(", "));
+        Err(parts.join(", "))
+    }
+
+    fn report_unschedulable(
+        &mut self,
+        client: &mut Client<'_>,
+        entry: &Arc<Entry>,
+        pod: &Value,
+        why: &str,
+    ) {
+        let message = format!("0/{} nodes are available: {why}.", self.nodes.len());
         let first = self.unschedulable.insert(entry.key.clone());
         let mut conditions = pod["status"]["conditions"].clone();
         let before = conditions.clone();
@@ -93,6 +105,32 @@ impl Nodes {
         if first {
             client.event(pod, "Warning", "FailedScheduling", &message);
         }
+    }
+}
+
+/// Whether all claims of a pod can be used; if not, why, which is the same for every node.
+fn claims_are_bound(
+    store: &Store,
+    claims: ResourceId,
+    namespace: &str,
+    pod: &Value,
+) -> Result<(), String> {
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    let names = volumes.filter_map(|v| v["persistentVolumeClaim"]["claimName"].as_str());
+    let mut all_bound = true;
+    for name in names {
+        let Some(entry) = store.get(claims, &object_key(namespace, name)) else {
+            return Err(format!("persistentvolumeclaim \"{name}\" not found"));
+        };
+        if entry.deletion.is_some() {
+            return Err(format!("persistentvolumeclaim \"{name}\" is being deleted"));
+        }
+        all_bound &= entry.parse()["status"]["phase"] == "Bound";
+    }
+    if all_bound {
+        Ok(())
+    } else {
+        Err("pod has unbound immediate PersistentVolumeClaims".to_owned())
     }
 }
 
