@@ -6,6 +6,8 @@ mod garbage;
 mod listing;
 mod namespaces;
 mod published;
+mod revisions;
+mod stateful_sets;
 mod watching;
 mod writing;
 
@@ -79,6 +81,16 @@ impl Cluster {
     pub(super) fn merge(&mut self, path: &str, body: Value) -> (u16, Value) {
         let request = Request::new(Method::PATCH, path);
         self.send(&request.with_body("application/merge-patch+json", body.to_string()))
+    }
+
+    pub(super) fn strategic(&mut self, path: &str, body: Value) -> (u16, Value) {
+        let request = Request::new(Method::PATCH, path);
+        self.send(&request.with_body("application/strategic-merge-patch+json", body.to_string()))
+    }
+
+    pub(super) fn apply(&mut self, path: &str, query: &str, body: Value) -> (u16, Value) {
+        let request = Request::new(Method::PATCH, &format!("{path}?{query}"));
+        self.send(&request.with_body("application/apply-patch+yaml", body.to_string()))
     }
 
     pub(super) fn delete(&mut self, path: &str, options: Value) -> (u16, Value) {
