@@ -1,7 +1,7 @@
 //! The life of an object from request to storage: what the server sets, keeps and checks.
 //!
-//! Order of a create: decode (with defaults) → name → [`prepare_create`] → admission →
-//! [`validate_create`]. Order of an update: decode → [`prepare_update`] → [`validate_update`].
+//! Order of a create: decode (with defaults) → name → `manage_create` → [`prepare_create`] →
+//! admission → [`validate_create`]. Order of an update: decode → [`prepare_update`] → [`validate_update`].
 
 use serde_json::{Value, json};
 

@@ -4,6 +4,7 @@ mod claims;
 mod deleting;
 mod garbage;
 mod listing;
+mod managing;
 mod namespaces;
 mod published;
 mod revisions;
