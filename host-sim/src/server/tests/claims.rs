@@ -105,3 +105,18 @@ fn a_claim_goes_with_the_set_or_the_pod_that_owns_it() {
     cluster.settle();
     assert_eq!(cluster.names(CLAIMS), ["retained"]);
 }
+
+#[test]
+fn a_namespace_that_goes_takes_its_claims_once_their_pods_have_gone() {
+    let mut cluster = Cluster::new();
+    cluster.make("/api/v1/namespaces", json!({"metadata": {"name": "shop"}}));
+    let pods = "/api/v1/namespaces/shop/pods";
+    cluster.make("/api/v1/namespaces/shop/persistentvolumeclaims", claim("data"));
+    cluster.make(pods, user("user", "data"));
+    cluster.delete("/api/v1/namespaces/shop", json!({}));
+    cluster.settle();
+    assert_eq!(cluster.get("/api/v1/namespaces/shop").0, 200);
+    cluster.delete(&format!("{pods}/user"), json!({"gracePeriodSeconds": 0}));
+    cluster.settle();
+    assert_eq!(cluster.get("/api/v1/namespaces/shop").0, 404);
+}
