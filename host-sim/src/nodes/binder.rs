@@ -2,13 +2,13 @@
 //!
 //! Simulated storage has no limits, so there are no volumes behind it: a claim is bound to a name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::server::Server;
-use crate::store::{ChangeKind, Entry, Resource};
+use crate::store::{Entry, Resource};
 use crate::time::Timestamp;
 
 use super::Nodes;
@@ -26,26 +26,28 @@ pub(super) struct Binder {
 }
 
 impl Binder {
-    /// Takes note of what has become of claims since `cursor`.
-    pub(super) fn observe(&mut self, now: Timestamp, claims: &Resource, cursor: u64) {
-        match claims.changes_after(cursor) {
-            Ok(changes) if cursor > 0 => {
-                for change in changes {
-                    if change.kind == ChangeKind::Deleted {
-                        self.due.remove(&change.entry.key);
-                    } else {
-                        self.notice(now, &change.entry);
-                    }
-                }
-            }
+    /// Takes note of what has become of claims since `cursor`, and says of which.
+    pub(super) fn observe(
+        &mut self,
+        now: Timestamp,
+        claims: &Resource,
+        cursor: u64,
+    ) -> BTreeSet<Arc<str>> {
+        let changed: BTreeSet<Arc<str>> = match claims.changes_after(cursor) {
+            Ok(changes) if cursor > 0 => changes.map(|change| change.entry.key.clone()).collect(),
             // At the start, or after having been away for too long: look at everything.
             _ => {
-                self.due.retain(|key, _| claims.get(key).is_some());
-                for entry in claims.range("", None) {
-                    self.notice(now, entry);
-                }
+                let present = claims.range("", None).map(|entry| entry.key.clone());
+                present.chain(self.due.keys().cloned()).collect()
+            }
+        };
+        for key in &changed {
+            match claims.get(key) {
+                Some(entry) => self.notice(now, entry),
+                None => drop(self.due.remove(key)),
             }
         }
+        changed
     }
 
     /// When the next claim is bound.

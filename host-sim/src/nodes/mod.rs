@@ -43,8 +43,8 @@ pub struct Nodes {
     /// Pods that have something to do, by when.
     timers: BTreeSet<(Timestamp, Arc<str>)>,
     binder: Binder,
-    /// Pods that no node takes at the moment.
-    unschedulable: BTreeSet<Arc<str>>,
+    /// Pods that no node takes at the moment, with the keys of their claims.
+    unschedulable: BTreeMap<Arc<str>, Vec<String>>,
     /// Pods have left their nodes: others may fit now.
     has_room_again: bool,
     /// Everything up to this revision has been looked at.
@@ -65,7 +65,7 @@ impl Nodes {
             pods: BTreeMap::new(),
             timers: BTreeSet::new(),
             binder: Binder::default(),
-            unschedulable: BTreeSet::new(),
+            unschedulable: BTreeMap::new(),
             has_room_again: false,
             cursor: 0,
             next_heartbeat: Timestamp::default(),
@@ -129,10 +129,11 @@ impl Nodes {
         };
         let nodes_changed = server.store().resource(self.ids.nodes).last_revision() > self.cursor;
         let claims = server.store().resource(self.ids.claims);
-        let claims_changed = claims.last_revision() > self.cursor;
-        if claims_changed {
-            self.binder.observe(now, claims, self.cursor);
-        }
+        let claims = if claims.last_revision() > self.cursor {
+            self.binder.observe(now, claims, self.cursor)
+        } else {
+            BTreeSet::new()
+        };
         self.cursor = newest;
         for (entry, deleted) in seen {
             if deleted {
@@ -144,8 +145,11 @@ impl Nodes {
         if nodes_changed {
             self.look_at_nodes(now, server);
         }
-        if std::mem::take(&mut self.has_room_again) || claims_changed {
+        if std::mem::take(&mut self.has_room_again) {
             self.retry_unschedulable(now);
+        }
+        if !claims.is_empty() {
+            self.retry_users(now, &claims);
         }
     }
 

@@ -1,5 +1,6 @@
 //! The scheduler: spreads pods over the nodes that can take them, once their claims are bound.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -48,7 +49,17 @@ impl Nodes {
 
     /// Pods that fitted nowhere may fit now.
     pub(super) fn retry_unschedulable(&mut self, now: Timestamp) {
-        let waiting: Vec<Arc<str>> = self.unschedulable.iter().cloned().collect();
+        let waiting: Vec<Arc<str>> = self.unschedulable.keys().cloned().collect();
+        for key in waiting {
+            self.plan(&key, now);
+        }
+    }
+
+    /// Pods that wait for one of these claims may fit now.
+    pub(super) fn retry_users(&mut self, now: Timestamp, claims: &BTreeSet<Arc<str>>) {
+        let uses = |wanted: &[String]| wanted.iter().any(|claim| claims.contains(claim.as_str()));
+        let waiting = self.unschedulable.iter().filter(|(_, wanted)| uses(wanted));
+        let waiting: Vec<Arc<str>> = waiting.map(|(key, _)| key.clone()).collect();
         for key in waiting {
             self.plan(&key, now);
         }
@@ -92,7 +103,8 @@ impl Nodes {
         why: &str,
     ) {
         let message = format!("0/{} nodes are available: {why}.", self.nodes.len());
-        let first = self.unschedulable.insert(entry.key.clone());
+        let claims = claims_of(pod).map(|name| object_key(entry.namespace(), name)).collect();
+        let first = self.unschedulable.insert(entry.key.clone(), claims).is_none();
         let mut conditions = pod["status"]["conditions"].clone();
         let before = conditions.clone();
         let reason = ("Unschedulable", message.as_str());
@@ -108,6 +120,12 @@ impl Nodes {
     }
 }
 
+/// The names of the claims that a pod uses.
+fn claims_of(pod: &Value) -> impl Iterator<Item = &str> {
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str())
+}
+
 /// Whether all claims of a pod can be used; if not, why, which is the same for every node.
 fn claims_are_bound(
     store: &Store,
@@ -115,10 +133,8 @@ fn claims_are_bound(
     namespace: &str,
     pod: &Value,
 ) -> Result<(), String> {
-    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
-    let names = volumes.filter_map(|v| v["persistentVolumeClaim"]["claimName"].as_str());
     let mut all_bound = true;
-    for name in names {
+    for name in claims_of(pod) {
         let Some(entry) = store.get(claims, &object_key(namespace, name)) else {
             return Err(format!("persistentvolumeclaim \"{name}\" not found"));
         };
