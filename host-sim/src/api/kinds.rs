@@ -203,6 +203,7 @@ pub static ALL: &[Kind] = &[
         singular: "controllerrevision",
         rules: Rules {
             validate: validation::controller_revision,
+            validate_create: validation::controller_revision_create,
             validate_update: validation::controller_revision_update,
             ..PLAIN
         },
@@ -274,6 +275,7 @@ pub static ALL: &[Kind] = &[
         rules: Rules {
             defaults: defaults::stateful_set,
             validate: validation::stateful_set,
+            validate_create: validation::stateful_set_create,
             validate_update: validation::stateful_set_update,
             validate_status: validation::stateful_set_status,
             ..PLAIN
@@ -418,6 +420,7 @@ const PLAIN: Rules = Rules {
     prepare_update: strategy::nothing_on_update,
     status_metadata: StatusMetadata::Everything,
     validate: validation::nothing,
+    validate_create: validation::nothing,
     validate_update: validation::nothing_on_update,
     validate_status: validation::nothing_on_update,
     status_on_create: false,

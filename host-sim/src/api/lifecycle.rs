@@ -1,7 +1,7 @@
 //! The life of an object from request to storage: what the server sets, keeps and checks.
 //!
-//! Order of a create: decode (with defaults) → name → [`prepare_create`] → admission →
-//! [`validate_create`]. Order of an update: decode → [`prepare_update`] → [`validate_update`].
+//! Order of a create: decode (with defaults) → name → `manage_create` → [`prepare_create`] →
+//! admission → [`validate_create`]. Order of an update: decode → [`prepare_update`] → [`validate_update`].
 
 use serde_json::{Value, json};
 
@@ -57,6 +57,7 @@ pub fn validate_create(kind: &Kind, object: &Value) -> Result<(), Status> {
     let mut errors = FieldErrors::new();
     validation::validate_metadata(kind, object, &mut errors);
     (kind.rules.validate)(object, &mut errors);
+    (kind.rules.validate_create)(object, &mut errors);
     refuse(kind, object, &errors)
 }
 

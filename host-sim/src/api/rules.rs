@@ -17,6 +17,8 @@ pub struct Rules {
     pub status_metadata: StatusMetadata,
     /// What an object must fulfil.
     pub validate: fn(&Value, &mut FieldErrors),
+    /// What a new object must fulfil besides.
+    pub validate_create: fn(&Value, &mut FieldErrors),
     /// What a change must fulfil besides. Arguments: new, old.
     pub validate_update: fn(&Value, &Value, &mut FieldErrors),
     /// What a change of the status must fulfil. Arguments: new, old.

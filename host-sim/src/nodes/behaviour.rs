@@ -1,4 +1,4 @@
-//! How a simulated pod behaves, as its image tag or its annotations say.
+//! How simulated pods and claims behave, as image tags, storage class and annotations say.
 
 use serde_json::Value;
 
@@ -10,6 +10,10 @@ pub const READY_AFTER: &str = "sim.picokube.dev/ready-after";
 pub const STOP_AFTER: &str = "sim.picokube.dev/stop-after";
 /// The annotation of a pod that says after how many seconds its containers end.
 pub const RUN_FOR: &str = "sim.picokube.dev/run-for";
+/// The annotation of a claim that says how many seconds it takes to be bound.
+pub const BOUND_AFTER: &str = "sim.picokube.dev/bound-after";
+/// The storage class whose claims are never bound.
+pub const NEVER_BOUND: &str = "never";
 /// The annotation of a node that takes it offline.
 pub const OFFLINE: &str = "sim.picokube.dev/offline";
 /// The annotation of a namespace in which only its user moves pods.
@@ -94,7 +98,7 @@ fn tag(image: &str) -> Option<&str> {
 }
 
 /// Seconds as a decimal number, with or without an `s`.
-fn millis(text: &str) -> Option<i64> {
+pub(super) fn millis(text: &str) -> Option<i64> {
     let seconds: f64 = text.trim().trim_end_matches('s').parse().ok()?;
     (0.0..=1_000_000.0).contains(&seconds).then(|| (seconds * 1000.0).round() as i64)
 }

@@ -1,4 +1,4 @@
-//! Simulated nodes: a scheduler, one kubelet per node, and what watches over them.
+//! Simulated nodes: a scheduler, a binder of claims, one kubelet per node, and what watches over them.
 //!
 //! [`Nodes::poll`] looks at what has changed, does what is due, and says when it wants to be
 //! called again. It uses the server like any client would, so everything it does shows up in
@@ -7,6 +7,7 @@
 //! How pods behave is described in [`behaviour`] and, for users, in `docs/simulated-nodes.md`.
 
 pub mod behaviour;
+mod binder;
 mod client;
 mod kubelet;
 mod lifecycle;
@@ -20,13 +21,12 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
 use crate::server::Server;
 use crate::store::{ChangeKind, Entry};
 use crate::time::Timestamp;
 
 use behaviour::MANUAL;
+use binder::Binder;
 use client::{Client, Ids};
 use kubelet::Pod;
 use node::Node;
@@ -42,8 +42,9 @@ pub struct Nodes {
     pods: BTreeMap<Arc<str>, Pod>,
     /// Pods that have something to do, by when.
     timers: BTreeSet<(Timestamp, Arc<str>)>,
-    /// Pods that no node takes at the moment.
-    unschedulable: BTreeSet<Arc<str>>,
+    binder: Binder,
+    /// Pods that no node takes at the moment, with the keys of their claims.
+    unschedulable: BTreeMap<Arc<str>, Vec<String>>,
     /// Pods have left their nodes: others may fit now.
     has_room_again: bool,
     /// Everything up to this revision has been looked at.
@@ -63,7 +64,8 @@ impl Nodes {
             nodes: nodes.collect(),
             pods: BTreeMap::new(),
             timers: BTreeSet::new(),
-            unschedulable: BTreeSet::new(),
+            binder: Binder::default(),
+            unschedulable: BTreeMap::new(),
             has_room_again: false,
             cursor: 0,
             next_heartbeat: Timestamp::default(),
@@ -79,6 +81,7 @@ impl Nodes {
             self.heartbeat(now, server);
         }
         self.observe(now, server);
+        self.bind_claims(now, server);
         let mut actions = 0;
         while let Some((at, key)) = self.timers.first().cloned() {
             if at > now {
@@ -100,8 +103,8 @@ impl Nodes {
         if self.nodes.is_empty() {
             return None;
         }
-        let timer = self.timers.first().map_or(self.next_heartbeat, |(at, _)| *at);
-        Some(timer.min(self.next_heartbeat))
+        let timer = self.timers.first().map(|(at, _)| *at);
+        timer.into_iter().chain(self.binder.next()).chain([self.next_heartbeat]).min()
     }
 
     /// Takes note of everything that has changed since the last time.
@@ -125,7 +128,12 @@ impl Nodes {
             }
         };
         let nodes_changed = server.store().resource(self.ids.nodes).last_revision() > self.cursor;
-        let claims_changed = server.store().resource(self.ids.claims).last_revision() > self.cursor;
+        let claims = server.store().resource(self.ids.claims);
+        let claims = if claims.last_revision() > self.cursor {
+            self.binder.observe(now, claims, self.cursor)
+        } else {
+            BTreeSet::new()
+        };
         self.cursor = newest;
         for (entry, deleted) in seen {
             if deleted {
@@ -140,8 +148,8 @@ impl Nodes {
         if std::mem::take(&mut self.has_room_again) {
             self.retry_unschedulable(now);
         }
-        if claims_changed {
-            self.bind_claims(now, server);
+        if !claims.is_empty() {
+            self.retry_users(now, &claims);
         }
     }
 
@@ -221,33 +229,5 @@ impl Nodes {
         let Some(entry) = server.store().get(self.ids.namespaces, namespace) else { return false };
         entry.json.windows(MANUAL.len()).any(|window| window == MANUAL.as_bytes())
             && entry.parse()["metadata"]["annotations"][MANUAL] == "true"
-    }
-
-    /// Claims are bound as soon as they are there: simulated storage has no limits.
-    fn bind_claims(&mut self, now: Timestamp, server: &mut Server) {
-        let claims = server.store().resource(self.ids.claims).range("", None);
-        let claims: Vec<Arc<Entry>> = claims.filter(|c| c.deletion.is_none()).cloned().collect();
-        for claim in claims {
-            let object = claim.parse();
-            let bound = object["status"]["phase"] == "Bound";
-            if bound || self.is_manual(server, claim.namespace()) {
-                continue;
-            }
-            let path = format!(
-                "/api/v1/namespaces/{}/persistentvolumeclaims/{}",
-                claim.namespace(),
-                claim.name()
-            );
-            let mut client = Client { server, now, agent: "volume-binder" };
-            let volume = format!("pvc-{}", claim.uid);
-            client.merge(&path, &json!({"spec": {"volumeName": volume}}));
-            let capacity: Value = object["spec"]["resources"]["requests"].clone();
-            let status = json!({
-                "phase": "Bound",
-                "accessModes": object["spec"]["accessModes"],
-                "capacity": capacity,
-            });
-            client.merge(&format!("{path}/status"), &json!({"status": status}));
-        }
     }
 }

@@ -1,11 +1,12 @@
-//! The scheduler: spreads pods over the nodes that can take them.
+//! The scheduler: spreads pods over the nodes that can take them, once their claims are bound.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::server::Server;
-use crate::store::Entry;
+use crate::store::{Entry, ResourceId, Store, object_key};
 use crate::time::Timestamp;
 
 use super::Nodes;
@@ -23,13 +24,12 @@ impl Nodes {
         if entry.deletion.is_some() || !ours || gated {
             return;
         }
-        let fitting = self.nodes.values().filter(|node| refusal(node, &pod).is_none());
-        // Ties go to the first by name, so that the same pods land on the same nodes.
-        let chosen = fitting.min_by_key(|node| node.pods.len()).map(|node| node.name.clone());
+        let claims = claims_are_bound(server.store(), self.ids.claims, entry.namespace(), &pod);
+        let chosen = claims.and_then(|()| self.choose(&pod));
         let mut client = Client { server, now, agent: "default-scheduler" };
-        let Some(name) = chosen else {
-            self.report_unschedulable(&mut client, entry, &pod);
-            return;
+        let name = match chosen {
+            Ok(name) => name,
+            Err(why) => return self.report_unschedulable(&mut client, entry, &pod, &why),
         };
         let path = format!("/api/v1/namespaces/{}/pods/{}", entry.namespace(), entry.name());
         let binding = json!({
@@ -49,7 +49,17 @@ impl Nodes {
 
     /// Pods that fitted nowhere may fit now.
     pub(super) fn retry_unschedulable(&mut self, now: Timestamp) {
-        let waiting: Vec<Arc<str>> = self.unschedulable.iter().cloned().collect();
+        let waiting: Vec<Arc<str>> = self.unschedulable.keys().cloned().collect();
+        for key in waiting {
+            self.plan(&key, now);
+        }
+    }
+
+    /// Pods that wait for one of these claims may fit now.
+    pub(super) fn retry_users(&mut self, now: Timestamp, claims: &BTreeSet<Arc<str>>) {
+        let uses = |wanted: &[String]| wanted.iter().any(|claim| claims.contains(claim.as_str()));
+        let waiting = self.unschedulable.iter().filter(|(_, wanted)| uses(wanted));
+        let waiting: Vec<Arc<str>> = waiting.map(|(key, _)| key.clone()).collect();
         for key in waiting {
             self.plan(&key, now);
         }
@@ -66,11 +76,15 @@ impl Nodes {
         }
     }
 
-    fn report_unschedulable(&mut self, client: &mut Client<'_>, entry: &Arc<Entry>, pod: &Value) {
-        let reasons: Vec<&str> =
-            self.nodes.values().filter_map(|node| refusal(node, pod)).collect();
+    /// The node for a pod, or why no node takes it.
+    fn choose(&self, pod: &Value) -> Result<String, String> {
+        let fitting = self.nodes.values().filter(|node| refusal(node, pod).is_none());
+        // Ties go to the first by name, so that the same pods land on the same nodes.
+        if let Some(node) = fitting.min_by_key(|node| node.pods.len()) {
+            return Ok(node.name.clone());
+        }
         let mut counted: Vec<(&str, usize)> = Vec::new();
-        for reason in reasons {
+        for reason in self.nodes.values().filter_map(|node| refusal(node, pod)) {
             match counted.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, count)) => *count += 1,
                 None => counted.push((reason, 1)),
@@ -78,9 +92,19 @@ impl Nodes {
         }
         let parts: Vec<String> =
             counted.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-        let total = self.nodes.len();
-        let message = format!("0/{total} nodes are available: {}.", parts.join(", "));
-        let first = self.unschedulable.insert(entry.key.clone());
+        Err(parts.join(", "))
+    }
+
+    fn report_unschedulable(
+        &mut self,
+        client: &mut Client<'_>,
+        entry: &Arc<Entry>,
+        pod: &Value,
+        why: &str,
+    ) {
+        let message = format!("0/{} nodes are available: {why}.", self.nodes.len());
+        let claims = claims_of(pod).map(|name| object_key(entry.namespace(), name)).collect();
+        let first = self.unschedulable.insert(entry.key.clone(), claims).is_none();
         let mut conditions = pod["status"]["conditions"].clone();
         let before = conditions.clone();
         let reason = ("Unschedulable", message.as_str());
@@ -93,6 +117,36 @@ impl Nodes {
         if first {
             client.event(pod, "Warning", "FailedScheduling", &message);
         }
+    }
+}
+
+/// The names of the claims that a pod uses.
+fn claims_of(pod: &Value) -> impl Iterator<Item = &str> {
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str())
+}
+
+/// Whether all claims of a pod can be used; if not, why, which is the same for every node.
+fn claims_are_bound(
+    store: &Store,
+    claims: ResourceId,
+    namespace: &str,
+    pod: &Value,
+) -> Result<(), String> {
+    let mut all_bound = true;
+    for name in claims_of(pod) {
+        let Some(entry) = store.get(claims, &object_key(namespace, name)) else {
+            return Err(format!("persistentvolumeclaim \"{name}\" not found"));
+        };
+        if entry.deletion.is_some() {
+            return Err(format!("persistentvolumeclaim \"{name}\" is being deleted"));
+        }
+        all_bound &= entry.parse()["status"]["phase"] == "Bound";
+    }
+    if all_bound {
+        Ok(())
+    } else {
+        Err("pod has unbound immediate PersistentVolumeClaims".to_owned())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Tests of simulated nodes against a real server, in virtual time.
 
+mod claims;
+
 use http::Method;
 use serde_json::{Value, json};
 
@@ -311,23 +313,6 @@ fn in_a_manual_namespace_nothing_moves() {
     let pod = cluster.get(&format!("{pods}/p")).unwrap();
     assert!(pod["spec"]["nodeName"].is_null());
     assert_eq!(pod["status"]["phase"], "Pending");
-}
-
-#[test]
-fn claims_are_bound() {
-    let mut cluster = Cluster::new(1);
-    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
-    let claim = json!({
-        "metadata": {"name": "data"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-    });
-    assert_eq!(cluster.send(Method::POST, claims, &claim).0, 201);
-    cluster.run(1);
-    let claim = cluster.get(&format!("{claims}/data")).unwrap();
-    assert_eq!(
-        (&claim["status"]["phase"], &claim["status"]["capacity"]["storage"]),
-        (&json!("Bound"), &json!("1Gi"))
-    );
 }
 
 #[test]

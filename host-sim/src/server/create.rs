@@ -47,11 +47,12 @@ impl Server {
         let name = self.settle_name(kind, id, namespace, &mut object)?;
         let key = object_key(namespace, &name);
         let uid = self.random.uuid();
-        rules::prepare_create(stored_kind, &mut object, now, &uid);
-        self.admit_create(stored_kind, namespace, &mut object)?;
+        // What the server adds from here on is not the writer's.
         if self.managed_fields {
             rules::manage_create(stored_kind, &mut object, call.writer(now)?);
         }
+        rules::prepare_create(stored_kind, &mut object, now, &uid);
+        self.admit_create(stored_kind, namespace, &mut object)?;
         rules::validate_create(stored_kind, &object)?;
         self.admit_quota(stored_kind, namespace, &name, &object)?;
         if let Some(existing) = self.store.get(id, &key) {

@@ -11,6 +11,7 @@ mod manifests;
 mod nodes;
 mod reading;
 mod replication_controllers;
+mod stateful_sets;
 mod watching;
 
 use anyhow::Result;

@@ -49,6 +49,10 @@ pub fn manage_create(kind: &Kind, object: &mut Value, writer: Writer<'_>) {
         // What upstream's empty object has: structs, but neither maps nor pointers.
         let _ = conform(ty, &mut nothing);
     }
+    if kind.has_status() {
+        // Who makes an object does not write its status.
+        set(&mut nothing, "status", at(object, &["status"]).clone());
+    }
     record(kind, object, &nothing, Managers::default(), writer);
 }
 
@@ -114,7 +118,8 @@ pub fn apply(
         Some(live) => merge::merge(ty, live, &stated),
         None => stated,
     };
-    let unwanted = before.abandoned(&managers.others(&own).union(wanted.clone()));
+    let kept = managers.others(&own).union(wanted.clone()).union(reset::untracked().clone());
+    let unwanted = before.abandoned(&kept);
     merge::remove(ty, &mut object, &unwanted);
     set(child(&mut object, "metadata"), "managedFields", Value::Null);
     conform(ty, &mut object).map_err(|why| untyped(&why))?;

@@ -167,17 +167,16 @@ pub(in crate::api) fn persistent_volume_claim(object: &Value, now: Timestamp) ->
     let deleting = !at(object, &["metadata", "deletionTimestamp"]).is_null();
     let volume = text(spec, "volumeName");
     let bound = !volume.is_empty();
-    let modes: Vec<&str> = list(status, "accessModes")
-        .iter()
-        .filter_map(Value::as_str)
-        .map(|mode| match mode {
-            "ReadWriteOnce" => "RWO",
-            "ReadOnlyMany" => "ROX",
-            "ReadWriteMany" => "RWX",
-            "ReadWriteOncePod" => "RWOP",
-            other => other,
-        })
-        .collect();
+    // In upstream's order, not in the claim's.
+    const MODES: [(&str, &str); 4] = [
+        ("ReadWriteOnce", "RWO"),
+        ("ReadOnlyMany", "ROX"),
+        ("ReadWriteMany", "RWX"),
+        ("ReadWriteOncePod", "RWOP"),
+    ];
+    let given = list(status, "accessModes");
+    let modes: Vec<&str> =
+        MODES.iter().filter(|(mode, _)| given.iter().any(|g| g == mode)).map(|(_, m)| *m).collect();
     let unset = |text: &str| if text.is_empty() { "<unset>".to_owned() } else { text.to_owned() };
     vec![
         json!(name(object)),
@@ -186,7 +185,7 @@ pub(in crate::api) fn persistent_volume_claim(object: &Value, now: Timestamp) ->
         json!(if bound { text(at(status, &["capacity"]), "storage") } else { "" }),
         json!(if bound { modes.join(",") } else { String::new() }),
         json!(text(spec, "storageClassName")),
-        json!(unset(text(status, "currentVolumeAttributesClassName"))),
+        json!(unset(text(spec, "volumeAttributesClassName"))),
         json!(age::of_object(object, now)),
         json!(unset(text(spec, "volumeMode"))),
     ]

@@ -155,27 +155,71 @@ fn rows_have_the_columns_kubectl_prints() {
     assert_eq!(row[6], "Started container");
 }
 
+/// Names and priorities: what `kubectl get` shows has 0, what `-o wide` adds has 1.
+fn columns(group: &str, plural: &str) -> Vec<(String, i64)> {
+    let columns = column_definitions(kind::find(group, "v1", plural).unwrap());
+    let column =
+        |c: &Value| (c["name"].as_str().unwrap().to_owned(), c["priority"].as_i64().unwrap());
+    columns.as_array().unwrap().iter().map(column).collect()
+}
+
+fn named(columns: &[(&str, i64)]) -> Vec<(String, i64)> {
+    columns.iter().map(|(name, priority)| ((*name).to_owned(), *priority)).collect()
+}
+
 #[test]
 fn replication_controllers_have_the_columns_of_replica_sets() {
-    let columns = column_definitions(kind::find("", "v1", "replicationcontrollers").unwrap());
-    let columns: Vec<(&str, i64)> = columns
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|c| (c["name"].as_str().unwrap(), c["priority"].as_i64().unwrap()))
-        .collect();
+    let expected = [
+        ("Name", 0),
+        ("Desired", 0),
+        ("Current", 0),
+        ("Ready", 0),
+        ("Age", 0),
+        ("Containers", 1),
+        ("Images", 1),
+        ("Selector", 1),
+    ];
+    assert_eq!(columns("", "replicationcontrollers"), named(&expected));
+}
+
+#[test]
+fn stateful_sets_and_their_revisions_are_shown_as_upstream_shows_them() {
+    let expected = [("Name", 0), ("Ready", 0), ("Age", 0), ("Containers", 1), ("Images", 1)];
+    assert_eq!(columns("apps", "statefulsets"), named(&expected));
+    let set = json!({"spec": {"replicas": 3, "template": {"spec": {"containers": [
+            {"name": "a", "image": "i:1"}, {"name": "b", "image": "j:2"}]}}},
+        "status": {"replicas": 3, "readyReplicas": 2}});
+    assert_eq!(cells("apps", "statefulsets", set), ["x", "2/3", "3m20s", "a,b", "i:1,j:2"]);
+
+    let expected = [("Name", 0), ("Controller", 0), ("Revision", 0), ("Age", 0)];
+    assert_eq!(columns("apps", "controllerrevisions"), named(&expected));
+    let owner = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db",
+                       "controller": true});
+    let revision = json!({"metadata": {"ownerReferences": [owner]}, "revision": 2});
     assert_eq!(
-        columns,
-        [
-            ("Name", 0),
-            ("Desired", 0),
-            ("Current", 0),
-            ("Ready", 0),
-            ("Age", 0),
-            ("Containers", 1),
-            ("Images", 1),
-            ("Selector", 1),
-        ]
+        cells("apps", "controllerrevisions", revision),
+        [json!("x"), json!("statefulset.apps/db"), json!(2), json!("3m20s")]
+    );
+    assert_eq!(cells("apps", "controllerrevisions", json!({}))[1], "<none>");
+}
+
+#[test]
+fn claims_are_shown_as_upstream_shows_them() {
+    let mut claim = json!({
+        "spec": {"storageClassName": "fast", "volumeMode": "Filesystem"},
+        "status": {"phase": "Pending"},
+    });
+    assert_eq!(
+        cells("", "persistentvolumeclaims", claim.clone()),
+        ["x", "Pending", "", "", "", "fast", "<unset>", "3m20s", "Filesystem"]
+    );
+    claim["spec"]["volumeName"] = json!("pv");
+    claim["spec"]["volumeAttributesClassName"] = json!("gold");
+    claim["status"] = json!({"phase": "Bound", "capacity": {"storage": "1Gi"},
+                             "accessModes": ["ReadWriteMany", "ReadWriteOnce"]});
+    assert_eq!(
+        cells("", "persistentvolumeclaims", claim),
+        ["x", "Bound", "pv", "1Gi", "RWO,RWX", "fast", "gold", "3m20s", "Filesystem"]
     );
 }
 

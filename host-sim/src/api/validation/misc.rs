@@ -9,7 +9,6 @@ use super::{IMMUTABLE, metadata, pod, probe, resources};
 use crate::api::field::{FieldErrors, Path};
 use crate::api::names;
 use crate::api::object::{at, entries, flag, int, list, text};
-use crate::api::quantity::Quantity;
 use crate::api::selector::LabelSelector;
 
 /// The most bytes a config map or secret can hold.
@@ -87,10 +86,15 @@ fn frozen_data(new: &Value, old: &Value, fields: &[&str], errors: &mut FieldErro
 }
 
 pub(in crate::api) fn controller_revision(object: &Value, errors: &mut FieldErrors) {
-    if at(object, &["data"]).is_null() {
-        errors.required(&Path::new("data"), "data is mandatory");
-    }
     not_negative(object, "revision", &Path::default(), errors);
+}
+
+pub(in crate::api) fn controller_revision_create(object: &Value, errors: &mut FieldErrors) {
+    match at(object, &["data"]) {
+        Value::Object(_) => {}
+        Value::Null => errors.required(&Path::new("data"), "data is mandatory"),
+        _ => errors.required(&Path::new("data"), "data must be a valid JSON object"),
+    }
 }
 
 pub(in crate::api) fn controller_revision_update(
@@ -190,65 +194,6 @@ pub(in crate::api) fn namespace(object: &Value, errors: &mut FieldErrors) {
     let finalizers = list(at(object, &["spec"]), "finalizers");
     for name in finalizers.iter().filter_map(Value::as_str) {
         errors.invalid_all(&here, name, &names::qualified_name(name));
-    }
-}
-
-pub(in crate::api) fn persistent_volume_claim(object: &Value, errors: &mut FieldErrors) {
-    let (spec, here) = (at(object, &["spec"]), Path::new("spec"));
-    let modes = list(spec, "accessModes");
-    if modes.is_empty() {
-        errors.required(&here.child("accessModes"), "at least 1 access mode is required");
-    }
-    const KNOWN: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-    for (i, mode) in modes.iter().enumerate() {
-        let mode = mode.as_str().unwrap_or("");
-        if !KNOWN.contains(&mode) {
-            errors.not_supported(&here.child("accessModes").index(i), mode, &KNOWN);
-        }
-    }
-    let storage = at(spec, &["resources", "requests", "storage"]);
-    let storage_at = here.child("resources").key("storage");
-    match storage.as_str().and_then(Quantity::parse) {
-        None => errors.required(&storage_at, ""),
-        Some(size) if size <= Quantity::ZERO => {
-            errors.invalid(&storage_at, storage.clone(), "must be greater than zero");
-        }
-        Some(_) => {}
-    }
-    one_of(spec, "volumeMode", &["Block", "Filesystem"], &here, errors);
-}
-
-pub(in crate::api) fn persistent_volume_claim_update(
-    new: &Value,
-    old: &Value,
-    errors: &mut FieldErrors,
-) {
-    let fixed = |object: &Value| {
-        let mut spec = at(object, &["spec"]).clone();
-        if let Value::Object(fields) = &mut spec {
-            fields.remove("volumeAttributesClassName");
-            // Binding fills the volume in, and a bound claim may ask for more.
-            if let Some(Value::Object(resources)) = fields.get_mut("resources") {
-                resources.remove("requests");
-            }
-            if text(at(old, &["spec"]), "volumeName").is_empty() {
-                fields.remove("volumeName");
-            }
-        }
-        spec
-    };
-    if fixed(new) != fixed(old) {
-        let detail = "spec is immutable after creation except resources.requests and \
-                      volumeAttributesClassName for bound claims";
-        errors.forbidden(&Path::new("spec"), detail);
-    }
-    let size = |object| {
-        let text = at(object, &["spec", "resources", "requests", "storage"]).as_str();
-        text.and_then(Quantity::parse).unwrap_or(Quantity::ZERO)
-    };
-    if size(new) < size(old) {
-        let here = Path::new("spec").child("resources").child("requests").child("storage");
-        errors.forbidden(&here, "field can not be less than previous value");
     }
 }
 

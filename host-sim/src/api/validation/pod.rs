@@ -42,7 +42,8 @@ pub(super) fn pod_annotations(meta: &Value, here: &Path, errors: &mut FieldError
     }
 }
 
-fn spec(spec: &Value, here: &Path, errors: &mut FieldErrors) {
+/// The spec of a pod or template.
+pub(super) fn spec(spec: &Value, here: &Path, errors: &mut FieldErrors) {
     let volumes = volume::volumes(spec, &here.child("volumes"), errors);
     containers(spec, &volumes, here, errors);
     one_of(spec, "restartPolicy", &["Always", "OnFailure", "Never"], here, errors);

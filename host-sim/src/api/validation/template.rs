@@ -100,7 +100,7 @@ fn template(spec: &Value, selector: Option<&LabelSelector>, owner: &str, errors:
         errors.invalid(&at, shown, "`selector` does not match template `labels`");
     }
     if owner == "StatefulSet" {
-        // Upstream leaves the pod spec of a StatefulSet to its pods: volumes come with them.
+        // Its pods are judged where their claims are known.
         pod::template_metadata(template, &here, errors);
     } else {
         pod::template(template, &here, errors);

@@ -8,27 +8,43 @@ use crate::api::kind::{self, Kind};
 use crate::api::lifecycle::{prepare_create, prepare_update, validate_create, validate_update};
 use crate::time::Timestamp;
 
-fn prepared(kind: &Kind, value: Value) -> Value {
+pub(super) fn prepared(kind: &Kind, value: Value) -> Value {
     let parsed = Parsed { value, duplicates: Vec::new() };
     let mut object = decode_object(kind, parsed, FieldValidation::Strict).unwrap().object;
     prepare_create(kind, &mut object, Timestamp::default(), "u");
     object
 }
 
-fn refusal(group: &str, plural: &str, value: Value) -> String {
+pub(super) fn refusal(group: &str, plural: &str, value: Value) -> String {
     let kind = kind::find(group, "v1", plural).unwrap();
     validate_create(kind, &prepared(kind, value)).err().map(|s| s.message).unwrap_or_default()
 }
 
 /// What is said about `base` with one place changed, without the `X "name" is invalid: ` in front.
-fn refusal_of(group: &str, plural: &str, base: &Value, pointer: &str, value: Value) -> String {
+pub(super) fn refusal_of(
+    group: &str,
+    plural: &str,
+    base: &Value,
+    pointer: &str,
+    value: Value,
+) -> String {
     let mut object = base.clone();
     put(&mut object, pointer, value);
     let message = refusal(group, plural, object);
     message.split_once(" is invalid: ").map_or(message.clone(), |(_, m)| m.to_owned())
 }
 
-fn put(object: &mut Value, pointer: &str, value: Value) {
+/// What is said about a change of one place, without the `X "name" is invalid: ` in front.
+pub(super) fn changed(plural: &str, old: &Value, pointer: &str, value: Value) -> String {
+    let kind = kind::ALL.iter().find(|kind| kind.plural == plural).unwrap();
+    let mut new = old.clone();
+    put(&mut new, pointer, value);
+    prepare_update(kind, "", &mut new, old);
+    let message = validate_update(kind, "", &new, old).err().map(|s| s.message).unwrap_or_default();
+    message.split_once(" is invalid: ").map_or(message.clone(), |(_, m)| m.to_owned())
+}
+
+pub(super) fn put(object: &mut Value, pointer: &str, value: Value) {
     let (parent, name) = pointer.rsplit_once('/').unwrap();
     if object.pointer(parent).is_none() {
         put(object, parent, json!({}));
@@ -46,7 +62,7 @@ fn deployment() -> Value {
                                  "spec": {"containers": [{"name": "app", "image": "img:v1"}]}}}})
 }
 
-fn stateful_set() -> Value {
+pub(super) fn stateful_set() -> Value {
     let mut set = deployment();
     set["spec"]["serviceName"] = json!("db");
     set
@@ -254,48 +270,6 @@ fn the_selector_of_a_replication_controller_can_be_changed() {
 }
 
 #[test]
-fn stateful_sets_are_refused_as_upstream_refuses_them() {
-    let cases = [
-        (
-            "/spec/podManagementPolicy",
-            json!("x"),
-            "spec.podManagementPolicy: Invalid value: \"x\": must be 'OrderedReady' or 'Parallel'",
-        ),
-        (
-            "/spec/updateStrategy",
-            json!({"type": "RollingUpdate", "rollingUpdate": {"partition": -1}}),
-            "spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must be greater \
-             than or equal to 0",
-        ),
-        (
-            "/spec/updateStrategy",
-            json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0}}),
-            "spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: 0: cannot be 0",
-        ),
-        (
-            "/spec/ordinals",
-            json!({"start": -1}),
-            "spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0",
-        ),
-        (
-            "/metadata/name",
-            json!("a.b"),
-            "metadata.name: Invalid value: \"a.b\": must not contain dots",
-        ),
-    ];
-    for (pointer, value, message) in cases {
-        let said = refusal_of("apps", "statefulsets", &stateful_set(), pointer, value);
-        assert_eq!(said, message, "{pointer}");
-    }
-    assert_eq!(refusal("apps", "statefulsets", stateful_set()), "");
-    let mut claimed = stateful_set();
-    claimed["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] =
-        json!([{"name": "data", "mountPath": "/data"}]);
-    claimed["spec"]["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec": {}}]);
-    assert_eq!(refusal("apps", "statefulsets", claimed), "");
-}
-
-#[test]
 fn pods_are_refused_as_upstream_refuses_them() {
     let container = "/spec/containers/0";
     let at = |field: &str| format!("{container}/{field}");
@@ -449,18 +423,6 @@ fn immutable_fields_are_named() {
          {\"app\":\"web\"}: `selector` does not match template `labels`, spec.selector: Invalid \
          value: {\"matchLabels\":{\"app\":\"x\"}}: field is immutable]"
     );
-    let kind = kind::find("apps", "v1", "statefulsets").unwrap();
-    let old = prepared(kind, stateful_set());
-    let mut new = old.clone();
-    new["spec"]["serviceName"] = json!("other");
-    prepare_update(kind, "", &mut new, &old);
-    assert_eq!(
-        validate_update(kind, "", &new, &old).unwrap_err().message,
-        "StatefulSet.apps \"web\" is invalid: spec: Forbidden: updates to statefulset spec for \
-         fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', \
-         'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are \
-         forbidden"
-    );
 }
 
 #[test]
@@ -480,6 +442,34 @@ fn statuses_must_add_up() {
     ));
     let said = judge(json!({"replicas": 2, "readyReplicas": 1, "availableReplicas": 2}));
     assert!(said.contains("cannot be greater than readyReplicas"), "{said}");
+}
+
+#[test]
+fn statuses_of_stateful_sets_must_add_up() {
+    let kind = kind::find("apps", "v1", "statefulsets").unwrap();
+    let mut old = prepared(kind, stateful_set());
+    let full = json!({"replicas": 3, "readyReplicas": 2, "availableReplicas": 1,
+                      "currentReplicas": 1, "updatedReplicas": 2, "collisionCount": 1});
+    old["status"] = full.clone();
+    let judge = |field: &str, value: Value| {
+        let mut new = old.clone();
+        new["status"][field] = value;
+        let said = validate_update(kind, "status", &new, &old).err().map(|s| s.message);
+        said.unwrap_or_default().replace("StatefulSet.apps \"web\" is invalid: ", "")
+    };
+    assert_eq!(judge("readyReplicas", json!(3)), "");
+    let more = "cannot be greater than status.replicas";
+    for field in ["readyReplicas", "currentReplicas", "updatedReplicas"] {
+        assert_eq!(judge(field, json!(4)), format!("status.{field}: Invalid value: 4: {more}"));
+    }
+    assert_eq!(
+        judge("availableReplicas", json!(3)),
+        "status.availableReplicas: Invalid value: 3: cannot be greater than status.readyReplicas"
+    );
+    assert_eq!(
+        judge("collisionCount", Value::Null),
+        "status.collisionCount: Invalid value: 0: cannot be decremented"
+    );
 }
 
 #[test]
@@ -545,13 +535,6 @@ fn other_kinds_are_refused_as_upstream_refuses_them() {
             "[spec.ports[0].name: Required value, spec.ports[1].name: Required value]",
         ),
         (
-            "",
-            "persistentvolumeclaims",
-            json!({"spec": {}}),
-            "[spec.accessModes: Required value: at least 1 access mode is required, \
-             spec.resources[storage]: Required value]",
-        ),
-        (
             "coordination.k8s.io",
             "leases",
             json!({"spec": {"leaseDurationSeconds": 0}}),
@@ -563,6 +546,7 @@ fn other_kinds_are_refused_as_upstream_refuses_them() {
             json!({"revision": -1, "data": {}}),
             "revision: Invalid value: -1: must be greater than or equal to 0",
         ),
+        ("apps", "controllerrevisions", json!({}), "data: Required value: data is mandatory"),
         (
             "batch",
             "jobs",

@@ -1,11 +1,11 @@
-//! Rules on Deployment, ReplicaSet, ReplicationController, StatefulSet and DaemonSet.
+//! Rules on Deployment, ReplicaSet, ReplicationController and DaemonSet.
 
 use serde_json::Value;
 
 use super::numbers::{at_most_all, is_zero, not_negative, number_or_percent};
 use super::template::{plain_selector, selector_and_template, template_of_plain_selector};
 use crate::api::field::{FieldErrors, Path};
-use crate::api::object::{at, entries, int, list, text};
+use crate::api::object::{at, int, text};
 
 pub(in crate::api) fn deployment(object: &Value, errors: &mut FieldErrors) {
     let (spec, here) = (at(object, &["spec"]), Path::new("spec"));
@@ -72,67 +72,6 @@ pub(in crate::api) fn replication_controller(object: &Value, errors: &mut FieldE
     plain_selector(spec, errors);
     not_negative(spec, "replicas", &here, errors);
     template_of_plain_selector(spec, errors);
-}
-
-pub(in crate::api) fn stateful_set(object: &Value, errors: &mut FieldErrors) {
-    let (spec, here) = (at(object, &["spec"]), Path::new("spec"));
-    match text(spec, "podManagementPolicy") {
-        "" => errors.required(&here.child("podManagementPolicy"), ""),
-        "OrderedReady" | "Parallel" => {}
-        other => {
-            let detail = "must be 'OrderedReady' or 'Parallel'";
-            errors.invalid(&here.child("podManagementPolicy"), other, detail);
-        }
-    }
-    stateful_set_strategy(at(spec, &["updateStrategy"]), &here.child("updateStrategy"), errors);
-    let retention = at(spec, &["persistentVolumeClaimRetentionPolicy"]);
-    let retention_at = here.child("persistentVolumeClaimRetentionPolicy");
-    for (name, policy) in entries(spec, "persistentVolumeClaimRetentionPolicy") {
-        if !matches!(policy.as_str(), Some("Retain" | "Delete")) {
-            let shown = at(retention, &[name]).clone();
-            let supported = &["Retain", "Delete"];
-            errors.not_supported(&retention_at.child(name), shown, supported);
-        }
-    }
-    not_negative(spec, "replicas", &here, errors);
-    not_negative(spec, "minReadySeconds", &here, errors);
-    not_negative(at(spec, &["ordinals"]), "start", &here.child("ordinals"), errors);
-    not_negative(spec, "revisionHistoryLimit", &here, errors);
-    selector_and_template(spec, "statefulset", errors);
-    for (i, claim) in list(spec, "volumeClaimTemplates").iter().enumerate() {
-        if text(at(claim, &["metadata"]), "name").is_empty() {
-            let at = here.child("volumeClaimTemplates").index(i).child("metadata").child("name");
-            errors.required(&at, "name or generateName is required");
-        }
-    }
-}
-
-fn stateful_set_strategy(strategy: &Value, here: &Path, errors: &mut FieldErrors) {
-    let rolling = at(strategy, &["rollingUpdate"]);
-    let rolling_at = here.child("rollingUpdate");
-    match text(strategy, "type") {
-        "" => errors.required(&here.child("type"), ""),
-        "OnDelete" => {
-            if !rolling.is_null() {
-                let detail = "only allowed for updateStrategy 'RollingUpdate'";
-                errors.invalid(&rolling_at, rolling.clone(), detail);
-            }
-        }
-        "RollingUpdate" => {
-            not_negative(rolling, "partition", &rolling_at, errors);
-            let unavailable = at(rolling, &["maxUnavailable"]);
-            let at = rolling_at.child("maxUnavailable");
-            number_or_percent(unavailable, &at, errors);
-            if is_zero(unavailable) {
-                errors.invalid(&at, unavailable.clone(), "cannot be 0");
-            }
-            at_most_all(unavailable, &at, errors);
-        }
-        other => {
-            let detail = "must be 'RollingUpdate' or 'OnDelete'";
-            errors.invalid(here, other, detail);
-        }
-    }
 }
 
 pub(in crate::api) fn daemon_set(object: &Value, errors: &mut FieldErrors) {

@@ -7,20 +7,7 @@ use super::numbers::NOT_NEGATIVE;
 use crate::api::field::{FieldErrors, Path};
 use crate::api::object::{at, int};
 
-const STATEFUL_SET_SPEC: &str = "updates to statefulset spec for fields other than 'replicas', \
-    'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', \
-    'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
-
-/// The fields of a StatefulSet's spec that may change.
-const STATEFUL_SET_CHANGEABLE: [&str; 7] = [
-    "replicas",
-    "ordinals",
-    "template",
-    "updateStrategy",
-    "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy",
-    "minReadySeconds",
-];
+const MORE_THAN_READY: &str = "cannot be greater than readyReplicas";
 
 pub(in crate::api) fn deployment_update(new: &Value, old: &Value, errors: &mut FieldErrors) {
     selector_is_immutable(new, old, errors);
@@ -32,19 +19,6 @@ pub(in crate::api) fn replica_set_update(new: &Value, old: &Value, errors: &mut 
 
 pub(in crate::api) fn daemon_set_update(new: &Value, old: &Value, errors: &mut FieldErrors) {
     selector_is_immutable(new, old, errors);
-}
-
-pub(in crate::api) fn stateful_set_update(new: &Value, old: &Value, errors: &mut FieldErrors) {
-    let fixed = |object: &Value| {
-        let mut spec = at(object, &["spec"]).clone();
-        if let Value::Object(fields) = &mut spec {
-            fields.retain(|name, _| !STATEFUL_SET_CHANGEABLE.contains(&name.as_str()));
-        }
-        spec
-    };
-    if fixed(new) != fixed(old) {
-        errors.forbidden(&Path::new("spec"), STATEFUL_SET_SPEC);
-    }
 }
 
 fn selector_is_immutable(new: &Value, old: &Value, errors: &mut FieldErrors) {
@@ -61,6 +35,7 @@ pub(in crate::api) fn deployment_status(new: &Value, old: &Value, errors: &mut F
         &["updatedReplicas", "readyReplicas", "availableReplicas"],
         errors,
     );
+    counts.check_available(MORE_THAN_READY, errors);
     counts.check_optional("unavailableReplicas", errors);
     counts.check_optional("terminatingReplicas", errors);
     collisions_only_grow(new, old, errors);
@@ -74,6 +49,7 @@ pub(in crate::api) fn replica_set_status(new: &Value, _: &Value, errors: &mut Fi
         &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
         errors,
     );
+    counts.check_available(MORE_THAN_READY, errors);
     counts.check_optional("terminatingReplicas", errors);
 }
 
@@ -83,6 +59,7 @@ pub(in crate::api) fn stateful_set_status(new: &Value, old: &Value, errors: &mut
     let all =
         ["replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"];
     counts.check(&all, &parts, errors);
+    counts.check_available("cannot be greater than status.readyReplicas", errors);
     collisions_only_grow(new, old, errors);
 }
 
@@ -110,7 +87,7 @@ impl<'a> Counts<'a> {
         }
     }
 
-    /// No count is negative, no part is more than all, and what is available is ready.
+    /// No count is negative, and no part is more than all.
     fn check(&self, all: &[&str], parts: &[&str], errors: &mut FieldErrors) {
         for name in all {
             self.check_optional(name, errors);
@@ -121,9 +98,12 @@ impl<'a> Counts<'a> {
                 errors.invalid(&self.here.child(name), self.get(name), detail);
             }
         }
-        if self.get("availableReplicas") > self.get("readyReplicas") {
-            let detail = "cannot be greater than readyReplicas";
-            let available = self.get("availableReplicas");
+    }
+
+    /// What is available is ready. Upstream has two ways to say so.
+    fn check_available(&self, detail: &str, errors: &mut FieldErrors) {
+        let available = self.get("availableReplicas");
+        if available > self.get("readyReplicas") {
             errors.invalid(&self.here.child("availableReplicas"), available, detail);
         }
     }
@@ -133,12 +113,9 @@ fn collisions_only_grow(new: &Value, old: &Value, errors: &mut FieldErrors) {
     let count = |object| int(at(object, &["status"]), "collisionCount");
     let here = Path::new("status").child("collisionCount");
     if let Some(before) = count(old) {
-        match count(new) {
-            Some(after) if after < before => {
-                errors.invalid(&here, after, "cannot be decremented");
-            }
-            None => errors.invalid(&here, Value::Null, "cannot be decremented"),
-            Some(_) => {}
+        let after = count(new);
+        if after.is_none_or(|after| after < before) {
+            errors.invalid(&here, after.unwrap_or(0), "cannot be decremented");
         }
     }
     if let Some(negative) = count(new).filter(|n| *n < 0) {

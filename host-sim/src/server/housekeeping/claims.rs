@@ -1,4 +1,4 @@
-//! Claims stay while a pod uses them.
+//! Claims stay while a pod on a node uses them.
 
 use serde_json::Value;
 
@@ -36,9 +36,10 @@ impl Server {
     }
 }
 
-/// A pod uses a claim until it has ended.
+/// A pod uses a claim from when it is on a node until it is gone. One that waits for a node does
+/// not: it will get none while the claim is on its way out.
 fn uses(pod: &Value, claim: &str) -> bool {
-    let ended = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+    let on_a_node = pod["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
     let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
-    !ended && volumes.into_iter().any(|v| v["persistentVolumeClaim"]["claimName"] == claim)
+    on_a_node && volumes.into_iter().any(|v| v["persistentVolumeClaim"]["claimName"] == claim)
 }

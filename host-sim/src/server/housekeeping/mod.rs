@@ -71,8 +71,8 @@ impl Housekeeping {
             self.unfurnished.insert(namespace.into());
         }
         let claim_goes = id == resources.claims && entry.deletion.is_some() && !deleted;
-        let pod_goes = id == resources.pods && (deleted || entry.deletion.is_some());
-        if claim_goes || pod_goes && !store.resource(resources.claims).is_empty() {
+        let pod_gone = id == resources.pods && deleted;
+        if claim_goes || pod_gone && !store.resource(resources.claims).is_empty() {
             self.claims.insert(namespace.into());
         }
         let ending = |namespace: &Arc<Entry>| namespace.deletion.is_some();

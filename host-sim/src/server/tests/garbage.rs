@@ -227,24 +227,3 @@ fn an_owner_of_an_unknown_kind_may_well_exist() {
     cluster.settle();
     assert_eq!(cluster.get(&format!("{CONFIG_MAPS}/child")).0, 200);
 }
-
-#[test]
-fn a_claim_goes_when_no_pod_uses_it_any_more() {
-    let mut cluster = Cluster::new();
-    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
-    let claim = json!({
-        "metadata": {"name": "data"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-    });
-    cluster.make(claims, claim);
-    let mut user = pod("user");
-    user["spec"]["volumes"] =
-        json!([{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]);
-    cluster.make(PODS, user);
-    cluster.delete(&format!("{claims}/data"), json!({}));
-    cluster.settle();
-    assert_eq!(cluster.get(&format!("{claims}/data")).0, 200);
-    cluster.delete(&format!("{PODS}/user"), json!({}));
-    cluster.settle();
-    assert_eq!(cluster.get(&format!("{claims}/data")).0, 404);
-}

@@ -1,10 +1,14 @@
 //! Tests of the whole server, without sockets and in virtual time.
 
+mod claims;
 mod deleting;
 mod garbage;
 mod listing;
+mod managing;
 mod namespaces;
 mod published;
+mod revisions;
+mod stateful_sets;
 mod watching;
 mod writing;
 
@@ -22,10 +26,12 @@ pub(super) struct Cluster {
     pub(super) now: Timestamp,
 }
 
+pub(super) const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 pub(super) const PODS: &str = "/api/v1/namespaces/default/pods";
 pub(super) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(super) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 pub(super) const REPLICA_SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
+pub(super) const STATEFUL_SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 pub(super) const CONTROLLERS: &str = "/api/v1/namespaces/default/replicationcontrollers";
 
 impl Cluster {
@@ -76,6 +82,16 @@ impl Cluster {
     pub(super) fn merge(&mut self, path: &str, body: Value) -> (u16, Value) {
         let request = Request::new(Method::PATCH, path);
         self.send(&request.with_body("application/merge-patch+json", body.to_string()))
+    }
+
+    pub(super) fn strategic(&mut self, path: &str, body: Value) -> (u16, Value) {
+        let request = Request::new(Method::PATCH, path);
+        self.send(&request.with_body("application/strategic-merge-patch+json", body.to_string()))
+    }
+
+    pub(super) fn apply(&mut self, path: &str, query: &str, body: Value) -> (u16, Value) {
+        let request = Request::new(Method::PATCH, &format!("{path}?{query}"));
+        self.send(&request.with_body("application/apply-patch+yaml", body.to_string()))
     }
 
     pub(super) fn delete(&mut self, path: &str, options: Value) -> (u16, Value) {
@@ -191,6 +207,12 @@ pub(super) fn owned(mut object: Value, owner: &Value) -> Value {
 pub(super) fn replica_set(name: &str) -> Value {
     let mut object = deployment(name);
     object["kind"] = json!("ReplicaSet");
+    object
+}
+
+pub(super) fn stateful_set(name: &str) -> Value {
+    let mut object = deployment(name);
+    object["kind"] = json!("StatefulSet");
     object
 }
 

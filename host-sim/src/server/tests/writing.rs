@@ -165,6 +165,7 @@ fn scale_reads_and_writes_replicas() {
         (DEPLOYMENTS, deployment("web")),
         (REPLICA_SETS, replica_set("web")),
         (CONTROLLERS, replication_controller("web")),
+        (STATEFUL_SETS, stateful_set("web")),
     ] {
         cluster.make(collection, object);
         let path = format!("{collection}/web/scale");
