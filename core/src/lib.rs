@@ -48,6 +48,7 @@ pub mod request;
 pub mod resources;
 mod sort;
 pub mod splice;
+pub mod statefulset;
 pub mod store;
 pub mod text;
 pub mod time;
