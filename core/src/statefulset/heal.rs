@@ -30,3 +30,50 @@ pub(super) fn heal(view: &View<'_>, plan: &mut Plan) -> bool {
         });
     plan.steps.is_empty()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{check, ordered, parallel, partition};
+    use super::*;
+    use crate::statefulset::Facts;
+
+    #[test]
+    fn only_where_it_is_asked_for() {
+        let asked = Facts { replaces_broken_pods: true, ..ordered(3) };
+        check(&[
+            (ordered(3), "c c cb", ""),
+            (asked, "c c cb", "delete broken 2-"),
+            (Facts { strategy: UpdateStrategy::OnDelete, ..asked }, "c c cb", ""),
+            (Facts { deleting: true, ..asked }, "c c cb", ""),
+        ]);
+    }
+
+    #[test]
+    fn what_is_ready_or_updated_or_out_of_reach_stays() {
+        let set = Facts { replaces_broken_pods: true, strategy: partition(1), ..ordered(3) };
+        check(&[
+            (set, "cb c c", ""),
+            (set, "c cb c", "delete broken 1-"),
+            (set, "c np c", "delete broken 1"),
+            (set, "c ub c", ""),
+            (set, "c cr c", ""),
+            (set, "c c0 c", "create 1u"),
+            // Condemned ones are none of its business.
+            (set, "c u u cb", "delete condemned 3"),
+        ]);
+    }
+
+    #[test]
+    fn one_at_a_time_where_order_is_asked_for() {
+        let set = Facts { replaces_broken_pods: true, ..ordered(3) };
+        let all = Facts { replaces_broken_pods: true, ..parallel(3) };
+        check(&[
+            (set, "cb cb cb", "delete broken 2-"),
+            (set, "cb cb cbt", ""),
+            (set, "cb cb .", "delete broken 1-"),
+            (set, "u cb u ut", ""),
+            (all, "cb ce cbt", "delete broken 1-, delete broken 0-"),
+            (all, "cb c .", "delete broken 0-"),
+        ]);
+    }
+}

@@ -83,3 +83,78 @@ impl fmt::Display for RevisionName<'_> {
         write!(f, "{}-{}", self.set.get(..REVISION_PREFIX).unwrap_or(self.set), self.hash)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::{String, ToString};
+
+    /// Upstream's GetParentNameAndOrdinal and IsMemberOf.
+    #[test]
+    fn names_come_apart_at_the_last_dash() {
+        for (name, set, ordinal, is_exact) in [
+            ("web-0", "web", Some(0), true),
+            ("web-12", "web", Some(12), true),
+            ("web-1-2", "web-1", Some(2), true),
+            ("web--3", "web-", Some(3), true),
+            ("-5", "", Some(5), true),
+            ("web-007", "web", Some(7), false),
+            ("web-00", "web", Some(0), false),
+            ("web-2147483647", "web", Some(i32::MAX), true),
+            ("web-2147483648", "web", None, true),
+            ("web-00000000000000000000000000001", "web", Some(1), false),
+            ("web-99999999999999999999999999999", "web", None, true),
+        ] {
+            let parts = Parts::of(name).unwrap();
+            assert_eq!((parts.set, parts.ordinal(), parts.is_exact()), (set, ordinal, is_exact));
+        }
+        for name in
+            ["", "web", "web-", "web-a", "web-1a", "web1", "web-+1", "web-1-", "web-\u{661}"]
+        {
+            assert_eq!(Parts::of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_comes_apart_again() {
+        for (set, ordinal) in [("web", 0), ("web-1", 10), ("a.b-c", i32::MAX)] {
+            let name = PodName { set, ordinal }.to_string();
+            let parts = Parts::of(&name).unwrap();
+            assert_eq!((parts.set, parts.ordinal(), parts.is_exact()), (set, Some(ordinal), true));
+        }
+    }
+
+    #[test]
+    fn the_range_begins_at_the_start_and_has_no_end_to_overflow() {
+        for (ordinal, start, replicas, expected) in [
+            (0, 0, 1, true),
+            (1, 0, 1, false),
+            (0, 0, 0, false),
+            (1, 2, 3, false),
+            (2, 2, 3, true),
+            (4, 2, 3, true),
+            (5, 2, 3, false),
+            (i32::MAX, i32::MAX, i32::MAX, true),
+            (i32::MIN, i32::MAX, i32::MAX, false),
+            (0, 0, -1, false),
+        ] {
+            assert_eq!(
+                is_in_range(ordinal, start, replicas),
+                expected,
+                "{ordinal} {start} {replicas}"
+            );
+        }
+    }
+
+    #[test]
+    fn claims_and_revisions_have_their_names() {
+        let claim = ClaimName { template: "data", set: "web-1", ordinal: 2 };
+        assert_eq!(claim.to_string(), "data-web-1-2");
+        assert_eq!(RevisionName { set: "web", hash: "7865cc96f7" }.to_string(), "web-7865cc96f7");
+        for (length, kept) in [(222, 222), (223, 223), (224, 223), (253, 223)] {
+            let set = &String::from("a").repeat(length);
+            let name = RevisionName { set, hash: "7865cc96f7" }.to_string();
+            assert_eq!(name.len(), kept + 1 + 10);
+        }
+    }
+}

@@ -15,6 +15,8 @@ pub mod retention;
 pub mod revisions;
 mod rolling_update;
 mod status;
+#[cfg(test)]
+mod testing;
 mod view;
 
 pub use decide::{Impossible, decide};

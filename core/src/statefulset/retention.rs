@@ -94,3 +94,91 @@ impl Verdict {
         matches!(self, Self::Leave { conflicts: true } | Self::Conflict { .. })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Reference::{Absent, NotController, Ours, Stale};
+    use super::*;
+
+    const RETAIN: Policy = Policy { deletes_with_set: false, deletes_with_pod: false };
+    const WITH_SET: Policy = Policy { deletes_with_set: true, deletes_with_pod: false };
+    const WITH_POD: Policy = Policy { deletes_with_set: false, deletes_with_pod: true };
+    const WITH_BOTH: Policy = Policy { deletes_with_set: true, deletes_with_pod: true };
+    const POLICIES: [Policy; 4] = [RETAIN, WITH_SET, WITH_POD, WITH_BOTH];
+    const REFERENCES: [Reference; 4] = [Absent, Ours, NotController, Stale];
+
+    fn owners(set: Reference, pod: Reference) -> Owners {
+        Owners { set, pod, has_other_controller: false }
+    }
+
+    /// Upstream's IsClaimOwnerUpToDate and UpdateClaimOwnerRefForSetAndPod.
+    #[test]
+    fn a_claim_belongs_to_whom_the_policy_says() {
+        for (policy, is_condemned, set, pod) in [
+            (RETAIN, false, false, false),
+            (RETAIN, true, false, false),
+            (WITH_SET, false, true, false),
+            (WITH_SET, true, true, false),
+            (WITH_POD, false, false, false),
+            (WITH_POD, true, false, true),
+            (WITH_BOTH, false, true, false),
+            (WITH_BOTH, true, false, true),
+        ] {
+            let reference = |is| if is { Ours } else { Absent };
+            for (has_set, has_pod) in [(false, false), (false, true), (true, false), (true, true)] {
+                let owners = owners(reference(has_set), reference(has_pod));
+                let expected = match (has_set, has_pod) == (set, pod) {
+                    true => Verdict::Right,
+                    false => Verdict::Write { set, pod },
+                };
+                assert_eq!(retain(policy, owners, is_condemned), expected, "{policy:?} {owners:?}");
+                // What was written is right.
+                let written = super::tests::owners(reference(set), reference(pod));
+                assert_eq!(retain(policy, written, is_condemned), Verdict::Right);
+            }
+        }
+    }
+
+    /// Upstream's ClaimOwnerUpToDateEdgeCases, HasUnexpectedController and HasNonController.
+    #[test]
+    fn every_odd_case() {
+        for policy in POLICIES {
+            for (set, pod) in
+                REFERENCES.map(|set| REFERENCES.map(|pod| (set, pod))).into_iter().flatten()
+            {
+                for (is_other, is_condemned) in
+                    [(false, false), (false, true), (true, false), (true, true)]
+                {
+                    let owners = Owners { set, pod, has_other_controller: is_other };
+                    let verdict = retain(policy, owners, is_condemned);
+                    let is_retain = policy == RETAIN;
+                    if set == Stale || pod == Stale {
+                        assert_eq!(verdict, Verdict::Leave { conflicts: !is_retain });
+                        assert!(verdict.is_right());
+                    } else if is_other && !is_retain {
+                        let remove = set != Absent || pod != Absent;
+                        assert_eq!(verdict, Verdict::Conflict { remove });
+                        assert!(verdict.conflicts() && verdict.is_right() != remove);
+                    } else if set == NotController || pod == NotController {
+                        assert!(matches!(verdict, Verdict::Write { .. }));
+                    }
+                    assert_eq!(
+                        verdict.conflicts(),
+                        !is_retain && (is_other || set == Stale || pod == Stale)
+                    );
+                }
+            }
+        }
+    }
+
+    /// Upstream's PodClaimIsStale.
+    #[test]
+    fn a_claim_is_stale_while_it_goes_with_a_pod_that_was() {
+        for policy in POLICIES {
+            for set in REFERENCES {
+                assert!(!is_stale(policy, owners(set, Absent)));
+                assert_eq!(is_stale(policy, owners(set, Stale)), policy.deletes_with_pod);
+            }
+        }
+    }
+}
