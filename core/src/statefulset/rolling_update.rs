@@ -12,7 +12,8 @@ pub(super) fn update(view: &View<'_>, plan: &mut Plan) {
     } else if view.set.is_monotonic() {
         delete(plan, outdated(view), budget(view));
     } else {
-        // Those that are unavailable cost no availability.
+        // Behaviour of Kubernetes 1.37: those that are unavailable cost no availability. Before, they counted
+        // against the budget, and enough of them held up their own replacement.
         let [unavailable, available] =
             [true, false].map(|is| outdated(view).filter(move |pod| pod.is_unavailable() == is));
         if delete(plan, unavailable, usize::MAX) {
