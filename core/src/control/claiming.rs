@@ -14,6 +14,26 @@ use super::owner::{write_adoption, write_release};
 use super::reply::{Reply, Verdict};
 use super::write::{Purpose, Write};
 
+/// Which objects are claimed, and by whom.
+#[derive(Clone, Copy)]
+pub(crate) struct ClaimRule {
+    pub(crate) members: Kind,
+    pub(crate) claimer: Kind,
+    /// Members that have come to their end, or are on their way there, are nobody's business.
+    pub(crate) only_active: bool,
+    /// What is owned and not selected is released.
+    pub(crate) releases: bool,
+    /// What a member has to be beside selected.
+    pub(crate) is_member: fn(&Cache<'_>, key: Slot, member: Slot) -> bool,
+}
+
+impl ClaimRule {
+    /// All active members that are selected.
+    pub(crate) const fn new(members: Kind, claimer: Kind) -> Self {
+        Self { members, claimer, only_active: true, releases: true, is_member: |_, _, _| true }
+    }
+}
+
 /// How far a sync has come with claiming.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claiming {
@@ -39,15 +59,10 @@ impl Claiming {
 
     /// The next request that claiming needs; `None` when all that could be claimed is. A claimer's
     /// selector is valid.
-    pub(crate) fn next(
-        &self,
-        cache: &Cache<'_>,
-        members: Kind,
-        claimer: Kind,
-        key: Slot,
-    ) -> Option<Write> {
+    pub(crate) fn next(&self, cache: &Cache<'_>, rule: &ClaimRule, key: Slot) -> Option<Write> {
+        let ClaimRule { members, claimer, .. } = *rule;
         let head = cache.head(claimer, key)?;
-        let (slot, verdict) = self.next_candidate(cache, members, claimer, key)?;
+        let (slot, verdict) = self.next_candidate(cache, rule, key)?;
         let patch = |purpose| {
             let member = cache.head(members, slot)?;
             Some(Write::patch(purpose, ContentType::StrategicMergePatch, members, slot, member))
@@ -63,16 +78,17 @@ impl Claiming {
     fn next_candidate(
         &self,
         cache: &Cache<'_>,
-        members: Kind,
-        claimer: Kind,
+        rule: &ClaimRule,
         key: Slot,
     ) -> Option<(Slot, Claim)> {
+        let ClaimRule { members, claimer, .. } = *rule;
         let record = cache.record(claimer, key)?;
         let (selector, deleting) = (record.selector()?, record.is_deleting());
-        let verdict = |member: &dyn Record, owned: Option<bool>| {
+        let verdict = |slot: Slot, member: &dyn Record, owned: Option<bool>| {
             let bug = if owned.is_none() { Bug::AdoptsUnselected } else { Bug::NeverReleases };
-            let matches = selector.matches(cache.texts, member.labels())
+            let is_selected = selector.matches(cache.texts, member.labels())
                 || (members == Kind::Pod && planted(bug));
+            let matches = is_selected && (rule.is_member)(cache, key, slot);
             let candidate = Candidate { owned, matches, deleting: member.is_deleting() };
             claim(Claimer { deleting }, candidate)
         };
@@ -83,11 +99,11 @@ impl Claiming {
             .chain(orphans)
             .filter(|(slot, _)| slot.index() >= usize::from(self.cursor))
             .filter_map(|(slot, owned)| Some((slot, owned, cache.record(members, slot)?)))
-            .filter(|(.., member)| member.is_active())
-            .map(|(slot, owned, member)| (slot, verdict(member, owned)))
+            .filter(|(.., member)| !rule.only_active || member.is_active())
+            .map(|(slot, owned, member)| (slot, verdict(slot, member, owned)))
             .filter(|(_, claim)| match claim {
                 Claim::Adopt => self.may_adopt != MayAdopt::No,
-                Claim::Release => true,
+                Claim::Release => rule.releases,
                 Claim::Claimed | Claim::Ignored => false,
             })
             .min_by_key(|(slot, _)| *slot)

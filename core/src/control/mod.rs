@@ -16,7 +16,7 @@ mod world;
 mod write;
 
 pub use claim::{Candidate, Claim, Claimer, claim};
-pub(crate) use claiming::{Claiming, write_claim};
+pub(crate) use claiming::{ClaimRule, Claiming, write_claim};
 pub use condition::{NewCondition, set_condition};
 pub use controller::ControllerInfo;
 pub(crate) use controller::{Activity, Controller};

@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use crate::control::{Activity, BodySource, Purpose, Write};
+use crate::control::{Activity, BodySource, ClaimRule, Purpose, Write};
 use crate::event::Message;
 use crate::kind::Kind;
 use crate::link::Slot;
@@ -21,6 +21,9 @@ use super::worker::{Outcome, Phase, Worker};
 
 /// The longest that a sync waits for its ReplicaSets before it is done again.
 const PATIENCE: Duration = Duration::from_millis(250);
+
+/// What a Deployment claims.
+const REPLICA_SETS: ClaimRule = ClaimRule::new(Kind::ReplicaSet, Kind::Deployment);
 
 /// Failures in a row after which a key is left alone until something happens to it.
 const RETRIES: u16 = 15;
@@ -143,7 +146,7 @@ impl Worker {
             self.stop(Outcome::Retry);
             return None;
         }
-        let write = self.claiming.next(cache, Kind::ReplicaSet, Kind::Deployment, key);
+        let write = self.claiming.next(cache, &REPLICA_SETS, key);
         match write {
             Some(_) => {}
             // All that could be claimed is. What could not makes every decision wrong.

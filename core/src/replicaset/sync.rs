@@ -1,7 +1,7 @@
 //! What a ReplicaSet's worker does next.
 
 use crate::control::{
-    Activity, Purpose, Rank, Ranked, SlowStart, Write, deletion_order, is_available,
+    Activity, ClaimRule, Purpose, Rank, Ranked, SlowStart, Write, deletion_order, is_available,
     next_availability,
 };
 use crate::kind::Kind;
@@ -48,7 +48,8 @@ impl Worker {
                 // Kubernetes looks no further either.
                 Phase::Claim if !has_valid_selector(sync, key) => self.phase = Phase::Ending,
                 Phase::Claim => {
-                    match self.claiming.next(sync.world.cache, Kind::Pod, kind, key) {
+                    let rule = ClaimRule::new(Kind::Pod, kind);
+                    match self.claiming.next(sync.world.cache, &rule, key) {
                         Some(write) => return Some(write),
                         // All that could be claimed is. What could not makes numbers wrong.
                         None if self.outcome != Outcome::Good => self.phase = Phase::Ending,
