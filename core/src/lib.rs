@@ -64,6 +64,9 @@ pub mod replicaset;
 #[doc(hidden)]
 pub mod replication_controller;
 mod sort;
+#[cfg(feature = "statefulset")]
+#[doc(hidden)]
+pub mod statefulset;
 #[doc(hidden)]
 pub mod store;
 #[doc(hidden)]

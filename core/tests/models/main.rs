@@ -6,6 +6,12 @@ mod expectations;
 mod interner;
 mod queue;
 mod selectors;
+#[cfg(feature = "statefulset")]
+mod stateful_set;
+#[cfg(feature = "statefulset")]
+mod stateful_set_model;
+#[cfg(feature = "statefulset")]
+mod stateful_set_simulation;
 mod store;
 mod store_full;
 mod support;
