@@ -70,6 +70,14 @@ enum Text {
     AnnotationsTail,
     RollbackHead,
     RollbackTail,
+    #[cfg(feature = "statefulset")]
+    ControllerRevisionHead,
+    /// Up to and with the labels that are ours.
+    #[cfg(feature = "statefulset")]
+    StatefulSetPodHead,
+    /// Up to the labels.
+    #[cfg(feature = "statefulset")]
+    ClaimHead,
 }
 
 /// What is copied in one reading of a source.
@@ -88,6 +96,9 @@ enum Part {
     RollbackTarget,
     /// Annotations and template of the ReplicaSet.
     RollbackSource,
+    /// The labels of the template.
+    #[cfg(feature = "statefulset")]
+    Labels,
 }
 
 /// Makes one body, of a [`Splice`] that it owns or borrows.
@@ -128,6 +139,12 @@ impl<S: Borrow<Splice>> Splicer<S> {
             Make::Pod { .. } => Text::PodHead,
             Make::Annotations { .. } => Text::AnnotationsHead,
             Make::Rollback { .. } => Text::RollbackHead,
+            #[cfg(feature = "statefulset")]
+            Make::ControllerRevision { .. } => Text::ControllerRevisionHead,
+            #[cfg(feature = "statefulset")]
+            Make::StatefulSetPod { .. } => Text::StatefulSetPodHead,
+            #[cfg(feature = "statefulset")]
+            Make::Claim { .. } => Text::ClaimHead,
         };
         Self {
             splice,
@@ -290,6 +307,10 @@ impl Text {
             Self::PodSpec => Some(Part::PodSpec),
             Self::AnnotationsHead => Some(Part::Annotations),
             Self::RollbackHead => Some(Part::RollbackTarget),
+            #[cfg(feature = "statefulset")]
+            Self::ControllerRevisionHead => Some(Part::ReplicaSetMetadata),
+            #[cfg(feature = "statefulset")]
+            Self::StatefulSetPodHead | Self::ClaimHead => Some(Part::Labels),
             Self::ReplicaSetTail | Self::PodTail | Self::AnnotationsTail | Self::RollbackTail => {
                 None
             }

@@ -15,7 +15,7 @@ impl Text {
             (Self::ReplicaSetHead, Make::ReplicaSet { name, owner, .. }) => {
                 w.object().key("apiVersion").string("apps/v1").key("kind").string("ReplicaSet");
                 w.key("metadata").object().key("name").string(name);
-                owner_reference(w, splice.kind, owner, splice.uid);
+                owner_reference(w, api_kind(splice.kind), owner, splice.uid);
             }
             (Self::ReplicaSetSpec, Make::ReplicaSet { replicas, min_ready_seconds, .. }) => {
                 w.end_object().key("spec").object().key("replicas").int((*replicas).into());
@@ -27,7 +27,7 @@ impl Text {
                 // Kubernetes leaves the dash out where the prefix would be no name with it.
                 let dash = if owner.len() < limits::NAME { "-" } else { "" };
                 w.display(format_args!("{owner}{dash}"));
-                owner_reference(w, splice.kind, owner, splice.uid);
+                owner_reference(w, api_kind(splice.kind), owner, splice.uid);
             }
             (Self::PodSpec, _) => {
                 w.end_object();
@@ -57,6 +57,33 @@ impl Text {
             (Self::PodTail, _) => {
                 w.end_object();
             }
+            #[cfg(feature = "statefulset")]
+            (Self::ControllerRevisionHead, Make::ControllerRevision { name, owner, .. }) => {
+                w.object().key("apiVersion").string("apps/v1");
+                w.key("kind").string("ControllerRevision");
+                w.key("metadata").object().key("name").string(name);
+                owner_reference(w, STATEFUL_SET, owner, splice.uid);
+            }
+            #[cfg(feature = "statefulset")]
+            (
+                Self::StatefulSetPodHead,
+                Make::StatefulSetPod { owner, owner_uid, ordinal, revision, .. },
+            ) => {
+                w.object().key("apiVersion").string("v1").key("kind").string("Pod");
+                w.key("metadata").object().key("name").display(format_args!("{owner}-{ordinal}"));
+                owner_reference(w, STATEFUL_SET, owner, *owner_uid);
+                w.key("labels").object();
+                w.key("statefulset.kubernetes.io/pod-name");
+                w.display(format_args!("{owner}-{ordinal}"));
+                w.key("apps.kubernetes.io/pod-index").display(format_args!("{ordinal}"));
+                w.key("controller-revision-hash").string(revision);
+            }
+            #[cfg(feature = "statefulset")]
+            (Self::ClaimHead, Make::Claim { name, .. }) => {
+                w.object().key("apiVersion").string("v1");
+                w.key("kind").string("PersistentVolumeClaim");
+                w.key("metadata").object().key("name").string(name).key("labels").object();
+            }
             // A splicer has only the texts of its own sort of body.
             _ => {}
         }
@@ -64,11 +91,23 @@ impl Text {
     }
 }
 
-fn owner_reference(writer: &mut Writer<'_>, kind: Kind, name: &str, uid: Uid) {
+#[cfg(feature = "statefulset")]
+const STATEFUL_SET: (&str, &str) = ("apps/v1", "StatefulSet");
+
+fn api_kind(kind: Kind) -> (&'static str, &'static str) {
+    let Info { name, api_version, .. } = kind.info();
+    (api_version, name)
+}
+
+fn owner_reference(
+    writer: &mut Writer<'_>,
+    (api_version, kind): (&str, &str),
+    name: &str,
+    uid: Uid,
+) {
     if planted(Bug::OwnerAddedLater) {
         return;
     }
-    let Info { name: kind, api_version, .. } = kind.info();
     writer.key("ownerReferences").array().object().key("apiVersion").string(api_version);
     writer.key("kind").string(kind).key("name").string(name).key("uid");
     writer.display(format_args!("{uid}")).key("controller").bool(true);
