@@ -1,10 +1,14 @@
 //! What is ours in a body: all that does not come from the source.
 
+#[cfg(feature = "statefulset")]
+use super::stateful_set_pod::{POD_INDEX_LABEL, POD_NAME_LABEL, REVISION_LABEL};
 use super::{Make, Splice, Text};
 use crate::json::{Place, Writer};
 use crate::kind::{Info, Kind};
 use crate::limits;
 use crate::planted::{Bug, planted};
+#[cfg(feature = "statefulset")]
+use crate::statefulset::identity::{ClaimName, PodName};
 use crate::wire::Uid;
 
 impl Text {
@@ -29,9 +33,6 @@ impl Text {
                 w.display(format_args!("{owner}{dash}"));
                 owner_reference(w, api_kind(splice.kind), owner, splice.uid);
             }
-            (Self::PodSpec, _) => {
-                w.end_object();
-            }
             (Self::AnnotationsHead, Make::Annotations { target_uid, target_version, .. }) => {
                 w.object().key("metadata").object().key("uid");
                 w.display(format_args!("{target_uid}")).key("resourceVersion");
@@ -54,7 +55,7 @@ impl Text {
             (Self::ReplicaSetTail, _) => {
                 w.end_object().end_object();
             }
-            (Self::PodTail, _) => {
+            (Self::MetadataEnd | Self::End, _) => {
                 w.end_object();
             }
             #[cfg(feature = "statefulset")]
@@ -65,18 +66,33 @@ impl Text {
                 owner_reference(w, STATEFUL_SET, owner, splice.uid);
             }
             #[cfg(feature = "statefulset")]
+            (Self::ControllerRevisionData, _) => {
+                w.end_object().key("data").object().key("spec").object();
+            }
+            #[cfg(feature = "statefulset")]
+            (Self::ControllerRevisionTail, Make::ControllerRevision { revision, .. }) => {
+                w.end_object().end_object().key("revision").int(*revision).end_object();
+            }
+            #[cfg(feature = "statefulset")]
             (
                 Self::StatefulSetPodHead,
                 Make::StatefulSetPod { owner, owner_uid, ordinal, revision, .. },
             ) => {
+                let name = PodName { set: owner, ordinal: *ordinal };
                 w.object().key("apiVersion").string("v1").key("kind").string("Pod");
-                w.key("metadata").object().key("name").display(format_args!("{owner}-{ordinal}"));
+                w.key("metadata").object().key("name").display(format_args!("{name}"));
                 owner_reference(w, STATEFUL_SET, owner, *owner_uid);
-                w.key("labels").object();
-                w.key("statefulset.kubernetes.io/pod-name");
-                w.display(format_args!("{owner}-{ordinal}"));
-                w.key("apps.kubernetes.io/pod-index").display(format_args!("{ordinal}"));
-                w.key("controller-revision-hash").string(revision);
+                w.key("labels").object().key(POD_NAME_LABEL).display(format_args!("{name}"));
+                w.key(POD_INDEX_LABEL).display(format_args!("{ordinal}"));
+                w.key(REVISION_LABEL).string(revision);
+            }
+            #[cfg(feature = "statefulset")]
+            (Self::LabelsEnd, _) => {
+                w.end_object();
+            }
+            #[cfg(feature = "statefulset")]
+            (Self::PodIdentity, Make::StatefulSetPod { owner, ordinal, subdomain, claims, .. }) => {
+                pod_identity(w, PodName { set: owner, ordinal: *ordinal }, subdomain, claims);
             }
             #[cfg(feature = "statefulset")]
             (Self::ClaimHead, Make::Claim { name, .. }) => {
@@ -88,6 +104,24 @@ impl Text {
             _ => {}
         }
         writer.place()
+    }
+}
+
+/// The volumes are left open, if there are claims: those of the template follow.
+#[cfg(feature = "statefulset")]
+fn pod_identity(w: &mut Writer<'_>, name: PodName<'_>, subdomain: &str, claims: &str) {
+    w.key("hostname").display(format_args!("{name}"));
+    if !subdomain.is_empty() {
+        w.key("subdomain").string(subdomain);
+    }
+    if claims.is_empty() {
+        return;
+    }
+    w.key("volumes").array();
+    for template in claims.split(',') {
+        let claim = ClaimName { template, set: name.set, ordinal: name.ordinal };
+        w.object().key("name").string(template).key("persistentVolumeClaim").object();
+        w.key("claimName").display(format_args!("{claim}")).end_object().end_object();
     }
 }
 
