@@ -6,7 +6,9 @@ use libfuzzer_sys::fuzz_target;
 use picokube_core::kind::Kind;
 use picokube_core::manager::{Make, Splice};
 use picokube_core::splice::{SpliceError, Splicer};
-use picokube_core::wire::{Answer, Decoder, ReplicaSet, ResourceVersion};
+use picokube_core::json::{Digest, Digester, Tokenizer};
+use picokube_core::wire::{Answer, Decoder, POD_TEMPLATE, ReplicaSet, ResourceVersion, Uid};
+use serde_json::Value;
 
 fuzz_target!(|input: (u8, u8, &[u8])| {
     let (choice, cut, text) = input;
@@ -16,19 +18,30 @@ fuzz_target!(|input: (u8, u8, &[u8])| {
         Ok(Answer::Object(rs)) => Some((rs.meta.uid, rs.meta.resource_version, rs.template)),
         _ => None,
     };
-    let (uid, version, template) = expected.unwrap_or_default();
+    let (uid, version, template) = expected.or_else(|| revision(text)).unwrap_or_default();
     let (source, kind, make) = (Default::default(), Kind::ReplicaSet, make(choice, uid, version));
     let splice = Splice { source, kind, uid, template, make };
     let whole = body(&splice, text, text.len().max(1), 1 << 16);
     let cut = body(&splice, text, usize::from(cut) + 1, usize::from(cut % 64) + 1);
     assert_eq!(cut, whole);
     if let Ok(body) = whole {
-        serde_json::from_slice::<serde_json::Value>(&body).expect("a complete body is JSON");
+        serde_json::from_slice::<Value>(&body).expect("a complete body is JSON");
     }
 });
 
-fn make(choice: u8, uid: picokube_core::wire::Uid, version: ResourceVersion) -> Make {
-    match choice % 4 {
+/// A source whose template is in its data.
+fn revision(text: &[u8]) -> Option<(Uid, ResourceVersion, Digest)> {
+    let source: Value = serde_json::from_slice(text).ok()?;
+    let uid = Uid::parse(source.pointer("/metadata/uid")?.as_str()?)?;
+    let mut tokenizer = Tokenizer::new();
+    let mut digester = Digester::new(&POD_TEMPLATE);
+    let template = source.pointer("/data/spec/template")?.to_string();
+    tokenizer.feed(template.as_bytes(), &mut digester).ok()?;
+    Some((uid, ResourceVersion::default(), digester.finish().ok()?))
+}
+
+fn make(choice: u8, uid: Uid, version: ResourceVersion) -> Make {
+    match choice % 7 {
         0 => Make::ReplicaSet {
             name: "n".try_into().unwrap(),
             owner: "o".try_into().unwrap(),
@@ -47,11 +60,26 @@ fn make(choice: u8, uid: picokube_core::wire::Uid, version: ResourceVersion) -> 
             revision_history: Some("1,2,3".try_into().unwrap()),
             min_ready_seconds: 0,
         },
-        _ => Make::Rollback {
+        3 => Make::Rollback {
             target: Default::default(),
             target_uid: uid,
             target_version: version,
         },
+        4 => Make::ControllerRevision {
+            name: "n".try_into().unwrap(),
+            owner: "o".try_into().unwrap(),
+            hash: "h".try_into().unwrap(),
+            revision: i64::MAX,
+        },
+        5 => Make::StatefulSetPod {
+            owner: "o".try_into().unwrap(),
+            owner_uid: uid,
+            ordinal: i32::from(choice),
+            revision: "r".try_into().unwrap(),
+            subdomain: if choice < 128 { "s" } else { "" }.try_into().unwrap(),
+            claims: ["", "a", "a,data"][usize::from(choice / 7 % 3)].try_into().unwrap(),
+        },
+        _ => Make::Claim { name: "n".try_into().unwrap(), index: u16::from(choice / 7 % 2) },
     }
 }
 

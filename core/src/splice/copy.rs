@@ -1,72 +1,45 @@
 //! Copying the wanted parts of a source, and checking that it is the right one.
 
 use super::entry::{Entries, Form};
+use super::pending::Pending;
 use super::{Make, Part, Splice, SpliceError, Stage, Text};
-use crate::json::{Digester, Flow, Place, Sink, Token, Writer};
-use crate::wire::{
-    Annotation, Fault, Field, FieldSink, FieldTable, POD_TEMPLATE, POD_TEMPLATE_HASH, Rule, Uid,
-    Value,
-};
-use heapless::Vec;
+#[cfg(feature = "statefulset")]
+use super::{claim::ClaimTemplates, volumes::Volumes};
+use crate::json::{Digester, Flow, Place, Token, Writer};
+use crate::wire::{Fault, Field, FieldSink, POD_TEMPLATE, POD_TEMPLATE_HASH, Uid, Value};
 
-/// What is looked at in a Deployment or ReplicaSet.
-pub(super) static SOURCE: FieldTable = FieldTable::new(&[
-    ("metadata", Rule::Object(Field::Metadata, &METADATA)),
-    ("spec", Rule::Object(Field::Spec, &SPEC)),
-]);
-
-static METADATA: FieldTable = FieldTable::new(&[
-    ("uid", Rule::Keep(Field::Uid)),
-    ("resourceVersion", Rule::Keep(Field::ResourceVersion)),
-    ("annotations", Rule::Stream(Field::Annotations)),
-]);
-
-static SPEC: FieldTable = FieldTable::new(&[
-    ("selector", Rule::Tee(Field::Selector, &SELECTOR)),
-    ("template", Rule::Tee(Field::Template, &TEMPLATE)),
-]);
-
-static SELECTOR: FieldTable = FieldTable::new(&[("matchLabels", Rule::Stream(Field::MatchLabels))]);
-
-static TEMPLATE: FieldTable = FieldTable::new(&[
-    ("metadata", Rule::Object(Field::TemplateMetadata, &TEMPLATE_METADATA)),
-    ("spec", Rule::Stream(Field::TemplateSpec)),
-]);
-
-static TEMPLATE_METADATA: FieldTable = FieldTable::new(&[
-    ("labels", Rule::Stream(Field::TemplateLabels)),
-    ("annotations", Rule::Stream(Field::TemplateAnnotations)),
-    ("finalizers", Rule::Stream(Field::TemplateFinalizers)),
-]);
-
-/// Output that waits to be taken. 32 bytes of source become at most five operations of a patch,
-/// or add one map of ours, and let go of one key that was held back.
-const PENDING: usize = 512;
+/// The label with the hash of a revision's data.
+#[cfg(feature = "statefulset")]
+const CONTROLLER_REVISION_HASH: &str = "controller.kubernetes.io/hash";
 
 /// The state of a copy, from one chunk of the source to the next.
 #[derive(Clone, Debug)]
 pub(super) struct Copier {
-    pending: Pending,
-    place: Place,
+    pub(super) pending: Pending,
+    pub(super) place: Place,
     template: Digester,
-    entries: Entries,
+    pub(super) entries: Entries,
     /// Arrays and objects that are open in what streams.
     open: u16,
     /// The token at hand has been written, changed, by who knows that part better.
     is_handled: bool,
     /// Labels or annotations have begun and not ended.
     in_map: bool,
-    seen: Seen,
+    pub(super) seen: Seen,
+    #[cfg(feature = "statefulset")]
+    pub(super) volumes: Volumes,
+    #[cfg(feature = "statefulset")]
+    pub(super) claim_templates: ClaimTemplates,
     error: Option<SpliceError>,
 }
 
 /// What has come in this reading of the source.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+pub(super) struct Seen {
     uid: bool,
-    annotations: bool,
+    pub(super) annotations: bool,
     selector: bool,
-    match_labels: bool,
+    pub(super) match_labels: bool,
     template: bool,
     template_metadata: bool,
     template_labels: bool,
@@ -74,25 +47,15 @@ struct Seen {
     any_label: bool,
     template_spec: bool,
     template_spec_missed: bool,
-}
-
-#[derive(Clone, Debug)]
-struct Pending {
-    bytes: Vec<u8, PENDING>,
-    taken: usize,
-    overflowed: bool,
-}
-
-impl Sink for Pending {
-    fn put(&mut self, bytes: &[u8]) {
-        self.overflowed |= self.bytes.extend_from_slice(bytes).is_err();
-    }
+    /// What is ours in the spec of a StatefulSet's pod has been written.
+    #[cfg(feature = "statefulset")]
+    pub(super) pod_identity: bool,
 }
 
 impl Copier {
     pub(super) fn new() -> Self {
         Self {
-            pending: Pending { bytes: Vec::new(), taken: 0, overflowed: false },
+            pending: Pending::NONE,
             place: Place::default(),
             template: Digester::new(&POD_TEMPLATE),
             entries: Entries::START,
@@ -100,6 +63,10 @@ impl Copier {
             is_handled: false,
             in_map: false,
             seen: Seen::default(),
+            #[cfg(feature = "statefulset")]
+            volumes: Volumes::START,
+            #[cfg(feature = "statefulset")]
+            claim_templates: ClaimTemplates::START,
             error: None,
         }
     }
@@ -112,6 +79,11 @@ impl Copier {
         self.is_handled = false;
         self.in_map = false;
         self.seen = Seen::default();
+        #[cfg(feature = "statefulset")]
+        {
+            self.volumes.restart();
+            self.claim_templates.restart();
+        }
     }
 
     pub(super) fn place(&self) -> Place {
@@ -119,21 +91,13 @@ impl Copier {
     }
 
     /// Moves output to `out`.
-    pub(super) fn take(&mut self, out: &mut [u8]) -> usize {
-        let waiting = self.pending.bytes.get(self.pending.taken..).unwrap_or_default();
-        out.iter_mut().zip(waiting).for_each(|(place, byte)| *place = *byte);
-        let count = out.len().min(waiting.len());
-        self.pending.taken += count;
-        if self.is_drained() {
-            self.pending.bytes.clear();
-            self.pending.taken = 0;
-        }
-        count
+    pub(super) fn take(&mut self, splice: &Splice, out: &mut [u8]) -> usize {
+        self.pending.take(splice, out)
     }
 
     /// Whether no output waits.
     pub(super) fn is_drained(&self) -> bool {
-        self.pending.taken >= self.pending.bytes.len()
+        self.pending.is_drained()
     }
 
     /// Lets the tokens of a source in.
@@ -143,21 +107,27 @@ impl Copier {
 
     pub(super) fn error(&self) -> Option<SpliceError> {
         // What comes after an error may overflow as well.
-        self.error.or(self.pending.overflowed.then_some(SpliceError::TooLarge))
+        self.error.or(self.pending.has_overflowed().then_some(SpliceError::TooLarge))
     }
 
     /// The source is over: adds what it did not have, and tells what comes next.
     pub(super) fn finish(&mut self, splice: &Splice, part: Part) -> Result<Stage, SpliceError> {
         let template = self.template.finish().map_err(|_| SpliceError::TooLarge)?;
-        // Of the Deployment that is rolled back the template is about to go.
-        let same_template = template == splice.template || part == Part::RollbackTarget;
-        if !self.seen.uid || !same_template {
+        let is_same = match splice.make {
+            // The template is about to go.
+            Make::Rollback { .. } if part == Part::RollbackTarget => true,
+            // A claim outlives the pod template it was first made for.
+            #[cfg(feature = "statefulset")]
+            Make::Claim { .. } => true,
+            _ => template == splice.template,
+        };
+        if !self.seen.uid || !is_same {
             return Err(SpliceError::Changed);
         }
         let seen = self.seen;
         let mut pass = self.pass(splice, part);
         let next = match part {
-            Part::ReplicaSetMetadata => {
+            Part::Metadata => {
                 if !seen.annotations {
                     pass.write(|writer| writer.key("annotations").object());
                     pass.own_annotations();
@@ -168,16 +138,37 @@ impl Copier {
                     pass.hash_label();
                     pass.write(|writer| writer.end_object());
                 }
-                Stage::Text(Text::ReplicaSetSpec)
+                Stage::Text(match splice.make {
+                    #[cfg(feature = "statefulset")]
+                    Make::ControllerRevision { .. } => Text::ControllerRevisionData,
+                    _ => Text::ReplicaSetSpec,
+                })
             }
             Part::ReplicaSetSpec if seen.selector && seen.template => {
                 Stage::Text(Text::ReplicaSetTail)
             }
-            // As Kubernetes has it, no pod is made of a template without labels.
-            Part::PodMetadata if !seen.any_label => return Err(SpliceError::Malformed),
-            Part::PodMetadata if seen.template_spec => Stage::Text(Text::PodTail),
-            Part::PodMetadata if seen.template_spec_missed => Stage::Text(Text::PodSpec),
-            Part::PodSpec if seen.template_spec => Stage::Text(Text::PodTail),
+            #[cfg(feature = "statefulset")]
+            Part::RevisionTemplate if seen.template => Stage::Text(Text::ControllerRevisionTail),
+            #[cfg(feature = "statefulset")]
+            Part::Labels => match splice.make {
+                Make::Claim { .. } => Stage::Copy(Part::MatchLabels),
+                _ => Stage::Text(Text::LabelsEnd),
+            },
+            #[cfg(feature = "statefulset")]
+            Part::MatchLabels if !seen.template_spec && !seen.template_spec_missed => {
+                if !seen.match_labels {
+                    pass.write(|writer| writer.end_object());
+                }
+                Stage::Copy(Part::TemplateMetadata)
+            }
+            // As Kubernetes has it, a ReplicaSet makes no pod of a template without labels.
+            Part::TemplateMetadata
+                if matches!(splice.make, Make::Pod { .. }) && !seen.any_label =>
+            {
+                return Err(SpliceError::Malformed);
+            }
+            _ if seen.template_spec => Stage::Text(Text::End),
+            _ if seen.template_spec_missed => Stage::Text(Text::MetadataEnd),
             Part::Annotations => {
                 if !seen.annotations {
                     pass.write(|writer| writer.key("annotations").object());
@@ -204,19 +195,22 @@ impl Copier {
 
 /// One reading of a source.
 pub(super) struct Pass<'a> {
-    copier: &'a mut Copier,
-    splice: &'a Splice,
-    part: Part,
+    pub(super) copier: &'a mut Copier,
+    pub(super) splice: &'a Splice,
+    pub(super) part: Part,
 }
 
 impl Pass<'_> {
-    fn write(&mut self, write: impl for<'w, 's> FnOnce(&'w mut Writer<'s>) -> &'w mut Writer<'s>) {
+    pub(super) fn write(
+        &mut self,
+        write: impl for<'w, 's> FnOnce(&'w mut Writer<'s>) -> &'w mut Writer<'s>,
+    ) {
         let mut writer = Writer::resume(&mut self.copier.pending, self.copier.place);
         write(&mut writer);
         self.copier.place = writer.place();
     }
 
-    fn fail(&mut self, error: SpliceError) {
+    pub(super) fn fail(&mut self, error: SpliceError) {
         self.copier.error.get_or_insert(error);
     }
 
@@ -226,44 +220,28 @@ impl Pass<'_> {
         }
     }
 
-    fn hash_label(&mut self) {
-        if let Make::ReplicaSet { hash, .. } = &self.splice.make {
-            self.write(|writer| writer.key(POD_TEMPLATE_HASH).string(hash));
+    /// The label with the hash of the template: one that the template may have is not copied.
+    fn hash_key(&self) -> &'static str {
+        match self.splice.make {
+            #[cfg(feature = "statefulset")]
+            Make::ControllerRevision { .. } => CONTROLLER_REVISION_HASH,
+            _ => POD_TEMPLATE_HASH,
         }
     }
 
-    fn own_annotations(&mut self) {
-        let numbers: [(&str, Option<i64>); 3] = match &self.splice.make {
-            Make::ReplicaSet { revision, desired_replicas, max_replicas, .. } => [
-                ("deployment.kubernetes.io/revision", Some(*revision)),
-                ("deployment.kubernetes.io/desired-replicas", Some((*desired_replicas).into())),
-                ("deployment.kubernetes.io/max-replicas", Some((*max_replicas).into())),
-            ],
-            Make::Annotations { revision, .. } => {
-                [("deployment.kubernetes.io/revision", *revision), ("", None), ("", None)]
-            }
+    fn hash_label(&mut self) {
+        let hash = match &self.splice.make {
+            Make::ReplicaSet { hash, .. } => hash,
+            #[cfg(feature = "statefulset")]
+            Make::ControllerRevision { hash, .. } => hash,
             _ => return,
         };
-        for (name, number) in numbers {
-            if let Some(number) = number {
-                self.write(|writer| writer.key(name).display(format_args!("{number}")));
-            }
-        }
-        if let Make::Annotations { revision_history: Some(history), .. } = &self.splice.make {
-            let name = "deployment.kubernetes.io/revision-history";
-            self.write(|writer| writer.key(name).string(history));
-        }
-    }
-
-    fn empty_annotations(&mut self) {
-        self.write(|writer| {
-            writer.object().key("op").string("add").key("path").string("/metadata/annotations");
-            writer.key("value").object().end_object().end_object()
-        });
+        let key = self.hash_key();
+        self.write(|writer| writer.key(key).string(hash));
     }
 
     /// Passes the entries of a map on in this form. What is around them is up to the caller.
-    fn entries(&mut self, token: Token<'_>, form: Form, wanted: impl Fn(&[u8]) -> bool) {
+    pub(super) fn entries(&mut self, token: Token<'_>, form: Form, wanted: impl Fn(&[u8]) -> bool) {
         let mut writer = Writer::resume(&mut self.copier.pending, self.copier.place);
         let pushed = self.copier.entries.push(token, form, wanted, &mut writer);
         self.copier.place = writer.place();
@@ -274,7 +252,7 @@ impl Pass<'_> {
 
     /// Whether a token belongs to a map of texts, or to `null` in its place: no other value, and
     /// no map or `null` inside of it.
-    fn is_of_map(&mut self, token: Token<'_>) -> bool {
+    pub(super) fn is_of_map(&mut self, token: Token<'_>) -> bool {
         let is_right = match token {
             Token::ObjectStart => !core::mem::replace(&mut self.copier.in_map, true),
             Token::ObjectEnd => core::mem::take(&mut self.copier.in_map),
@@ -285,36 +263,6 @@ impl Pass<'_> {
             self.fail(SpliceError::Malformed);
         }
         is_right
-    }
-
-    fn annotations(&mut self, token: Token<'_>) {
-        if !self.is_of_map(token) {
-            return;
-        }
-        let shared = |key: &[u8]| Annotation::parse(key).is_shared();
-        match (self.part, token) {
-            (_, Token::Null) => {}
-            (Part::ReplicaSetMetadata | Part::Annotations, Token::ObjectStart) => {
-                self.copier.seen.annotations = true;
-                self.write(|writer| writer.key("annotations").object());
-            }
-            (Part::ReplicaSetMetadata | Part::Annotations, Token::ObjectEnd) => {
-                self.own_annotations();
-                self.write(|writer| writer.end_object());
-            }
-            (Part::ReplicaSetMetadata | Part::Annotations, _) => {
-                self.entries(token, Form::Member, shared);
-            }
-            (_, Token::ObjectStart) => self.copier.seen.annotations = true,
-            (_, Token::ObjectEnd) => {}
-            (Part::RollbackTarget, _) => {
-                let goes =
-                    |key: &[u8]| shared(key) || Annotation::parse(key) == Annotation::RollbackTo;
-                self.entries(token, Form::Remove, goes);
-            }
-            (Part::RollbackSource, _) => self.entries(token, Form::Add, shared),
-            _ => {}
-        }
     }
 
     /// Labels with the hash label in them, instead of one they may have. A `null` is replaced.
@@ -333,7 +281,10 @@ impl Pass<'_> {
                 self.hash_label();
                 self.write(|writer| writer.end_object());
             }
-            _ => self.entries(token, Form::Member, |key| key != POD_TEMPLATE_HASH.as_bytes()),
+            _ => {
+                let hash = self.hash_key().as_bytes();
+                self.entries(token, Form::Member, |key| key != hash);
+            }
         }
     }
 
@@ -341,7 +292,7 @@ impl Pass<'_> {
         let seen = &mut self.copier.seen;
         seen.any_label |= matches!(token, Token::Key(_));
         match self.part {
-            Part::ReplicaSetMetadata => {
+            Part::Metadata => {
                 if !seen.template_labels {
                     self.write(|writer| writer.key("labels"));
                 }
@@ -353,7 +304,11 @@ impl Pass<'_> {
                 self.copier.is_handled = true;
                 self.labels(token);
             }
-            Part::PodMetadata => self.member("labels", token),
+            #[cfg(feature = "statefulset")]
+            Part::Labels => self.labels_of_template(token),
+            Part::TemplateMetadata if matches!(self.splice.make, Make::Pod { .. }) => {
+                self.member("labels", token);
+            }
             _ => {}
         }
     }
@@ -381,31 +336,54 @@ impl Pass<'_> {
 
     /// Copies a token; tells whether a value that streams is over with it.
     fn copy(&mut self, token: Token<'_>) -> bool {
+        let depth = self.depth(token);
+        self.write(|writer| writer.token(token));
+        depth == 0 && token.ends_value()
+    }
+
+    /// How many arrays and objects of what streams are around the token.
+    pub(super) fn depth(&mut self, token: Token<'_>) -> u16 {
+        let before = self.copier.open;
         match token {
             Token::ObjectStart | Token::ArrayStart => self.copier.open += 1,
-            Token::ObjectEnd | Token::ArrayEnd => {
-                self.copier.open = self.copier.open.saturating_sub(1);
-            }
+            Token::ObjectEnd | Token::ArrayEnd => self.copier.open = before.saturating_sub(1),
             _ => {}
         }
-        self.write(|writer| writer.token(token));
-        self.copier.open == 0 && token.ends_value()
+        before.min(self.copier.open)
+    }
+
+    /// Whether the metadata of the template is wanted when it comes.
+    fn wants_metadata(&self) -> bool {
+        match self.part {
+            #[cfg(feature = "statefulset")]
+            Part::MatchLabels => self.copier.seen.match_labels,
+            part => part == Part::TemplateMetadata,
+        }
     }
 
     fn template_spec(&mut self, token: Token<'_>) {
         let seen = self.copier.seen;
         match self.part {
-            Part::PodMetadata if !seen.template_metadata => {
+            #[cfg(feature = "statefulset")]
+            Part::Labels => self.find_replaced_volumes(token),
+            _ if self.wants_metadata() && !seen.template_metadata => {
                 self.copier.seen.template_spec_missed = true;
             }
-            Part::PodMetadata | Part::PodSpec => {
+            // One spec is copied, and the metadata ends before it.
+            _ if seen.template_spec => self.fail(SpliceError::Malformed),
+            _ if self.wants_metadata() || self.part == Part::TemplateSpec => {
                 if self.copier.open == 0 && token == Token::ObjectStart {
-                    if self.part == Part::PodMetadata {
+                    if self.part != Part::TemplateSpec {
                         self.write(|writer| writer.end_object());
                     }
                     self.write(|writer| writer.key("spec"));
                 }
-                self.copier.seen.template_spec |= self.copy_object(token);
+                let is_over = match self.splice.make {
+                    #[cfg(feature = "statefulset")]
+                    Make::StatefulSetPod { .. } => self.stateful_set_pod_spec(token),
+                    _ => self.copy_object(token),
+                };
+                self.copier.seen.template_spec |= is_over;
             }
             _ => {}
         }
@@ -415,12 +393,22 @@ impl Pass<'_> {
     fn template(&mut self, token: Token<'_>) {
         self.copier.template.push(token);
         let is_handled = core::mem::take(&mut self.copier.is_handled);
-        let is_copied = matches!(self.part, Part::ReplicaSetSpec | Part::RollbackSource);
+        let is_copied = match self.part {
+            #[cfg(feature = "statefulset")]
+            Part::RevisionTemplate => true,
+            part => matches!(part, Part::ReplicaSetSpec | Part::RollbackSource),
+        };
+        #[cfg(feature = "statefulset")]
+        let is_start = self.part == Part::RevisionTemplate && self.copier.open == 0;
         if is_copied && !is_handled && self.copy_object(token) {
             self.copier.seen.template = true;
             if self.part == Part::RollbackSource {
                 self.write(|writer| writer.end_object());
             }
+        }
+        #[cfg(feature = "statefulset")]
+        if is_start && token == Token::ObjectStart {
+            self.write(|writer| writer.key("$patch").string("replace"));
         }
     }
 
@@ -460,6 +448,15 @@ impl FieldSink for Pass<'_> {
 
     fn stream(&mut self, field: Field, token: Token<'_>) -> Result<Flow, Fault> {
         match field {
+            #[cfg(feature = "statefulset")]
+            _ if !self.is_of_template(field) => {}
+            // `null` in place of a claim template.
+            #[cfg(feature = "statefulset")]
+            Field::ClaimTemplate => self.copier.claim_templates.next(),
+            #[cfg(feature = "statefulset")]
+            Field::MatchLabels if matches!(self.splice.make, Make::Claim { .. }) => {
+                self.match_labels(token);
+            }
             Field::Annotations => self.annotations(token),
             Field::MatchLabels if self.part == Part::ReplicaSetSpec => {
                 self.copier.seen.match_labels = true;
@@ -468,10 +465,10 @@ impl FieldSink for Pass<'_> {
             }
             Field::Selector => self.selector(token),
             Field::TemplateLabels => self.template_labels(token),
-            Field::TemplateAnnotations if self.part == Part::PodMetadata => {
+            Field::TemplateAnnotations if self.wants_metadata() => {
                 self.member("annotations", token);
             }
-            Field::TemplateFinalizers if self.part == Part::PodMetadata => {
+            Field::TemplateFinalizers if self.wants_metadata() => {
                 self.member("finalizers", token);
             }
             Field::TemplateSpec => self.template_spec(token),
@@ -504,6 +501,12 @@ impl FieldSink for Pass<'_> {
             (Part::ReplicaSetSpec, Field::TemplateMetadata) => {
                 self.copier.seen.template_metadata = true;
             }
+            #[cfg(feature = "statefulset")]
+            (Part::RevisionTemplate, Field::Template) => {
+                self.write(|writer| writer.key("template"))
+            }
+            #[cfg(feature = "statefulset")]
+            (_, Field::ClaimTemplate) => self.copier.claim_templates.next(),
             _ => {}
         }
     }
@@ -524,7 +527,9 @@ impl FieldSink for Pass<'_> {
                 self.labels(Token::Null);
                 self.write(|writer| writer.end_object());
             }
-            (Part::PodMetadata, Field::TemplateMetadata) => {
+            #[cfg(feature = "statefulset")]
+            _ if !self.is_of_template(field) => {}
+            (_, Field::TemplateMetadata) if self.wants_metadata() => {
                 self.copier.seen.template_metadata = true;
             }
             _ => {}

@@ -55,6 +55,12 @@ impl Entries {
         Ok(())
     }
 
+    /// The key of the entry at hand, if that is left out.
+    #[cfg(feature = "statefulset")]
+    pub(super) fn left_out(&self) -> Option<&[u8]> {
+        self.dropping.then_some(&*self.held)
+    }
+
     fn key(
         &mut self,
         fragment: Fragment<'_>,

@@ -1,26 +1,35 @@
 //! Bodies made of other objects while those stream by, in constant memory.
 //!
-//! A template is never in memory. To create a ReplicaSet, a pod, or a patch that takes over
-//! annotations or a template, the source object is read again and its parts are copied into the
-//! new body as they come, with what is ours before, between and after them. On the way uid and
-//! template are checked; the last bytes of the body are only released when all was as expected,
-//! so a body that is complete is right.
+//! A template is never in memory. To create a ReplicaSet, a ControllerRevision, a pod, a claim, or a
+//! patch that takes over annotations or a template, the source object is read again and its parts
+//! are copied into the new body as they come, with what is ours before, between and after them. On
+//! the way uid and template are checked; the last bytes of the body are only released when all was
+//! as expected, so a body that is complete is right.
 //!
 //! Members may come in any order. Where the order of the source is not that of the body (a
 //! ReplicaSet has the labels of its template outside and inside of it), the source is read once
 //! more: [`Splicer::source`] says what to read next, until there is nothing left.
 
+mod annotations;
+#[cfg(feature = "statefulset")]
+mod claim;
 mod copy;
 mod entry;
 mod order;
+mod pending;
+mod source;
+#[cfg(feature = "statefulset")]
+mod stateful_set_pod;
 mod text;
+#[cfg(feature = "statefulset")]
+mod volumes;
 
 pub use order::{Make, Splice};
 
 use crate::json::{Handler, Place, Token, Tokenizer, Window, Writer};
 use crate::limits::Target;
 use crate::wire::Projector;
-use copy::{Copier, SOURCE};
+use copy::Copier;
 use core::borrow::Borrow;
 use core::fmt;
 
@@ -33,7 +42,7 @@ pub enum SpliceError {
     Changed,
     /// The source is no such object at all, or lacks what has to be copied.
     Malformed,
-    /// The source is nested more deeply than can be followed.
+    /// The source is nested more deeply than can be followed, or has too many volumes.
     TooLarge,
 }
 
@@ -42,7 +51,7 @@ impl fmt::Display for SpliceError {
         f.write_str(match self {
             Self::Changed => "the source object has changed meanwhile",
             Self::Malformed => "the source object lacks what has to be copied from it",
-            Self::TooLarge => "the source object is nested too deeply",
+            Self::TooLarge => "the source object is nested too deeply or has too many volumes",
         })
     }
 }
@@ -60,34 +69,63 @@ enum Stage {
 /// A piece of text between what is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Text {
+    /// Of what has a spec: the end of its metadata, where that was not copied together with it.
+    MetadataEnd,
+    /// The end of the body.
+    End,
     ReplicaSetHead,
     ReplicaSetSpec,
     ReplicaSetTail,
     PodHead,
-    PodSpec,
-    PodTail,
     AnnotationsHead,
     AnnotationsTail,
     RollbackHead,
     RollbackTail,
+    #[cfg(feature = "statefulset")]
+    ControllerRevisionHead,
+    #[cfg(feature = "statefulset")]
+    ControllerRevisionData,
+    #[cfg(feature = "statefulset")]
+    ControllerRevisionTail,
+    /// Up to and with the labels that are ours.
+    #[cfg(feature = "statefulset")]
+    StatefulSetPodHead,
+    #[cfg(feature = "statefulset")]
+    LabelsEnd,
+    /// What is ours in the spec of a StatefulSet's pod, up to the volumes that are not. It is
+    /// put into what is copied.
+    #[cfg(feature = "statefulset")]
+    PodIdentity,
+    /// Up to the labels.
+    #[cfg(feature = "statefulset")]
+    ClaimHead,
 }
 
 /// What is copied in one reading of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// Annotations, and the labels of the template.
-    ReplicaSetMetadata,
+    Metadata,
     /// Selector and template.
     ReplicaSetSpec,
     /// Metadata of the template, and its spec if that comes later.
-    PodMetadata,
+    TemplateMetadata,
     /// The spec of the template.
-    PodSpec,
+    TemplateSpec,
     Annotations,
     /// Removal of the Deployment's annotations.
     RollbackTarget,
     /// Annotations and template of the ReplicaSet.
     RollbackSource,
+    /// The template, as it stands.
+    #[cfg(feature = "statefulset")]
+    RevisionTemplate,
+    /// The labels of the template. Its spec is looked at, for what comes later.
+    #[cfg(feature = "statefulset")]
+    Labels,
+    /// The labels of the selector; metadata and spec of the template as far as they come later.
+    #[cfg(feature = "statefulset")]
+    MatchLabels,
 }
 
 /// Makes one body, of a [`Splice`] that it owns or borrows.
@@ -128,6 +166,12 @@ impl<S: Borrow<Splice>> Splicer<S> {
             Make::Pod { .. } => Text::PodHead,
             Make::Annotations { .. } => Text::AnnotationsHead,
             Make::Rollback { .. } => Text::RollbackHead,
+            #[cfg(feature = "statefulset")]
+            Make::ControllerRevision { .. } => Text::ControllerRevisionHead,
+            #[cfg(feature = "statefulset")]
+            Make::StatefulSetPod { .. } => Text::StatefulSetPodHead,
+            #[cfg(feature = "statefulset")]
+            Make::Claim { .. } => Text::ClaimHead,
         };
         Self {
             splice,
@@ -154,7 +198,7 @@ impl<S: Borrow<Splice>> Splicer<S> {
             let room = out.get_mut(written..).unwrap_or_default();
             written += match self.stage {
                 Stage::Text(text) => self.write_text(text, room),
-                Stage::Copy(_) | Stage::Done => self.copier.take(room),
+                Stage::Copy(_) | Stage::Done => self.copier.take(self.splice.borrow(), room),
             };
             let ready = matches!(self.stage, Stage::Copy(_)) && self.copier.is_drained();
             if source.is_empty() || (!ready && written == out.len()) {
@@ -198,7 +242,7 @@ impl<S: Borrow<Splice>> Splicer<S> {
         if self.source().is_some() {
             return Err(self.fail(SpliceError::Malformed));
         }
-        let mut written = self.copier.take(out);
+        let mut written = self.copier.take(self.splice.borrow(), out);
         if self.copier.is_drained()
             && let Stage::Text(text) = self.stage
         {
@@ -241,7 +285,7 @@ impl<S: Borrow<Splice>> Splicer<S> {
 
     /// Writes as much as fits of a text of ours, after what was copied before it.
     fn write_text(&mut self, text: Text, out: &mut [u8]) -> usize {
-        let before = self.copier.take(out);
+        let before = self.copier.take(self.splice.borrow(), out);
         if !self.copier.is_drained() {
             return before;
         }
@@ -260,7 +304,7 @@ impl<S: Borrow<Splice>> Splicer<S> {
     fn start_copy(&mut self, part: Option<Part>, place: Place) {
         self.copier.start(place);
         self.tokenizer = Tokenizer::new();
-        self.projector.start(&SOURCE);
+        self.projector.start(self.splice.borrow().make.source());
         self.stage = part.map_or(Stage::Done, Stage::Copy);
     }
 }
@@ -284,15 +328,23 @@ impl Text {
     /// What is copied after this text.
     fn followed_by(self) -> Option<Part> {
         match self {
-            Self::ReplicaSetHead => Some(Part::ReplicaSetMetadata),
+            Self::ReplicaSetHead => Some(Part::Metadata),
             Self::ReplicaSetSpec => Some(Part::ReplicaSetSpec),
-            Self::PodHead => Some(Part::PodMetadata),
-            Self::PodSpec => Some(Part::PodSpec),
+            Self::PodHead => Some(Part::TemplateMetadata),
+            Self::MetadataEnd => Some(Part::TemplateSpec),
             Self::AnnotationsHead => Some(Part::Annotations),
             Self::RollbackHead => Some(Part::RollbackTarget),
-            Self::ReplicaSetTail | Self::PodTail | Self::AnnotationsTail | Self::RollbackTail => {
-                None
-            }
+            #[cfg(feature = "statefulset")]
+            Self::ControllerRevisionHead => Some(Part::Metadata),
+            #[cfg(feature = "statefulset")]
+            Self::ControllerRevisionData => Some(Part::RevisionTemplate),
+            #[cfg(feature = "statefulset")]
+            Self::StatefulSetPodHead | Self::ClaimHead => Some(Part::Labels),
+            #[cfg(feature = "statefulset")]
+            Self::LabelsEnd => Some(Part::TemplateMetadata),
+            #[cfg(feature = "statefulset")]
+            Self::ControllerRevisionTail | Self::PodIdentity => None,
+            Self::ReplicaSetTail | Self::End | Self::AnnotationsTail | Self::RollbackTail => None,
         }
     }
 }

@@ -94,4 +94,42 @@ pub enum Make {
         /// Version of the Deployment, as a precondition.
         target_version: ResourceVersion,
     },
+    /// A ControllerRevision of a StatefulSet, the source.
+    #[cfg(feature = "statefulset")]
+    ControllerRevision {
+        /// Its name.
+        name: ObjectName,
+        /// The name of the source, which becomes its owner.
+        owner: ObjectName,
+        /// Value of the label `controller.kubernetes.io/hash`.
+        hash: ShortHash,
+        /// `revision`
+        revision: i64,
+    },
+    /// A pod of a StatefulSet. The source is a ControllerRevision: the digest is that of its
+    /// `data.spec.template`.
+    #[cfg(feature = "statefulset")]
+    StatefulSetPod {
+        /// The name of the StatefulSet, which becomes its owner.
+        owner: ObjectName,
+        /// uid of the StatefulSet.
+        owner_uid: Uid,
+        /// Its ordinal.
+        ordinal: i32,
+        /// The name of the source, value of the label `controller-revision-hash`.
+        revision: String<{ limits::REVISION_NAME }>,
+        /// `spec.serviceName` of the StatefulSet, which becomes `spec.subdomain`; empty for none.
+        subdomain: String<{ limits::LABEL_VALUE }>,
+        /// The names of the claim templates, with commas between; empty for none.
+        claims: String<{ limits::CLAIM_TEMPLATES }>,
+    },
+    /// A PersistentVolumeClaim of a StatefulSet's pod. The source is the StatefulSet, whose pod
+    /// template may have changed meanwhile: its digest is not looked at.
+    #[cfg(feature = "statefulset")]
+    Claim {
+        /// Its name.
+        name: ObjectName,
+        /// Which of `spec.volumeClaimTemplates` it is made of, from 0.
+        index: u16,
+    },
 }

@@ -149,6 +149,9 @@ fields! {
     TerminatingReplicas "status.terminatingReplicas",
     ObservedGeneration "status.observedGeneration",
     CollisionCount "status.collisionCount",
+    // StatefulSet and ControllerRevision
+    ClaimTemplate "spec.volumeClaimTemplates[]",
+    RevisionData "data",
     // Lease
     HolderIdentity "spec.holderIdentity",
     LeaseDurationSeconds "spec.leaseDurationSeconds",

@@ -1,7 +1,8 @@
 //! The pod template: where its semantic equality differs from that of its text.
 //!
 //! What is not mentioned here is plain. Quantities compare by value, times as instants, empty maps
-//! and embedded structs equal absent ones, and the `pod-template-hash` label does not count.
+//! and embedded structs equal absent ones, and the `pod-template-hash` label does not count. Nor does
+//! `$patch`, which a template has in the data of a ControllerRevision.
 
 use super::project::{Fault, FieldFault};
 use super::table::Field;
@@ -10,8 +11,10 @@ use crate::json::{Digest, Digester, Shape};
 /// The label that ties a ReplicaSet and its pods to a template.
 pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
 
-/// `spec.template` of a ReplicaSet or Deployment.
-pub static POD_TEMPLATE: Shape = Shape::embedded(&[("metadata", &METADATA), ("spec", &POD_SPEC)]);
+/// `spec.template` of a ReplicaSet, Deployment or StatefulSet, and `data.spec.template` of a
+/// ControllerRevision.
+pub static POD_TEMPLATE: Shape =
+    Shape::embedded(&[("metadata", &METADATA), ("spec", &POD_SPEC), ("$patch", &Shape::OMITTED)]);
 
 static METADATA: Shape = Shape::embedded(&[
     ("labels", &LABELS),
@@ -93,4 +96,26 @@ static LABEL_SELECTOR: Shape = Shape::object(&[("matchLabels", &Shape::MAP)]);
 pub(super) fn digest_template(template: &Digester) -> Result<Digest, FieldFault> {
     let too_deep = FieldFault { field: Field::Template, fault: Fault::TooDeep };
     template.finish().map_err(|_| too_deep)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Tokenizer;
+
+    fn digest(template: &str) -> Digest {
+        let mut tokenizer = Tokenizer::new();
+        let mut digester = Digester::new(&POD_TEMPLATE);
+        tokenizer.feed(template.as_bytes(), &mut digester).unwrap();
+        digest_template(&digester).unwrap()
+    }
+
+    #[test]
+    fn the_template_of_a_revision_is_that_of_its_set() {
+        let template = r#"{"spec":{"containers":[{"name":"a"}]}}"#;
+        let patch = r#"{"$patch":"replace","spec":{"containers":[{"name":"a"}]}}"#;
+        let inside = r#"{"spec":{"$patch":"replace","containers":[{"name":"a"}]}}"#;
+        assert_eq!(digest(template), digest(patch));
+        assert_ne!(digest(template), digest(inside));
+    }
 }

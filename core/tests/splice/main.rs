@@ -1,5 +1,10 @@
 //! Bodies made of streaming sources, against the same bodies made with `serde_json`.
 
+#[cfg(feature = "statefulset")]
+mod stateful_set;
+#[cfg(feature = "statefulset")]
+mod stateful_set_model;
+
 use picokube_core::json::{Digest, ShortHash};
 use picokube_core::kind::Kind;
 use picokube_core::manager::{Make, ObjectName, Splice, Target};
@@ -9,8 +14,8 @@ use picokube_core::wire::{
 };
 use serde_json::{Value, json};
 
-const DEPLOYMENT: &str = include_str!("data/deployment.json");
-const REPLICA_SET: &str = include_str!("data/replicaset.json");
+const DEPLOYMENT: &str = include_str!("../data/deployment.json");
+const REPLICA_SET: &str = include_str!("../data/replicaset.json");
 
 const SKIPPED: [&str; 6] = [
     "kubectl.kubernetes.io/last-applied-configuration",
@@ -479,6 +484,17 @@ fn a_source_that_is_cut_off_or_broken_completes_nothing() {
         let result = splice(&pod(&source), &[("/rs", &source)], 100, 64);
         assert_eq!(result, Err(SpliceError::Malformed), "{source}");
     }
+}
+
+/// The metadata ends where the spec begins: a second one would end what is around it.
+#[test]
+fn a_spec_that_comes_twice_completes_nothing() {
+    let turned: Value = serde_json::from_str(REPLICA_SET).unwrap();
+    let twice =
+        turned.to_string().replace(r#""spec":{"containers""#, r#""spec":{},"spec":{"containers""#);
+    assert_eq!(twice.matches(r#""spec":{},"#).count(), 1);
+    let result = splice(&pod(&twice), &[("/rs", &twice)], 100, 64);
+    assert_eq!(result, Err(SpliceError::Malformed));
 }
 
 /// Found by fuzzing: the verdict depended on how the source was cut, and a map within a map could
