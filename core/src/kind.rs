@@ -44,6 +44,8 @@ macro_rules! kinds {
                     Kind::ReplicaSet,
                     #[cfg(feature = "replication-controller")]
                     Kind::ReplicationController,
+                    #[cfg(feature = "statefulset")]
+                    Kind::StatefulSet,
                 ],
                 is_only_of_owners: true,
                 is_key: false,
@@ -61,6 +63,49 @@ macro_rules! kinds {
                 is_only_of_owners: false,
                 is_key: true,
                 has_generated_names: false,
+            }
+            #[cfg(feature = "statefulset")]
+            StatefulSet "`apps/v1` StatefulSet" stateful_sets STATEFUL_SETS
+            (crate::store::StatefulSet, crate::wire::StatefulSet) {
+                api_version: "apps/v1",
+                api: "/apis/apps/v1",
+                plural: "statefulsets",
+                // Of each: its name 3, its labels 4, its service and claim templates 2, and 7 for the labels
+                // that tell three pods apart.
+                texts_of_eight: 128,
+                owners: &[],
+                is_only_of_owners: false,
+                is_key: true,
+                has_generated_names: false,
+            }
+            #[cfg(feature = "statefulset")]
+            ControllerRevision "`apps/v1` ControllerRevision"
+            controller_revisions CONTROLLER_REVISIONS
+            (crate::store::ControllerRevision, crate::wire::ControllerRevision) {
+                api_version: "apps/v1",
+                api: "/apis/apps/v1",
+                plural: "controllerrevisions",
+                // Of each: the end of its name 2, which the set's status has too, and the hash label 1.
+                texts_of_eight: 24,
+                owners: &[Kind::StatefulSet],
+                is_only_of_owners: true,
+                is_key: false,
+                has_generated_names: false,
+            }
+            #[cfg(feature = "statefulset")]
+            PersistentVolumeClaim "`v1` PersistentVolumeClaim"
+            persistent_volume_claims PERSISTENT_VOLUME_CLAIMS
+            (crate::store::PersistentVolumeClaim, crate::wire::PersistentVolumeClaim) {
+                api_version: "v1",
+                api: "/api/v1",
+                plural: "persistentvolumeclaims",
+                // Three claims of a template share the stem of their names, which has 3, and their labels.
+                texts_of_eight: 8,
+                owners: &[Kind::StatefulSet],
+                // Without a retention policy, nobody controls the claims of a StatefulSet.
+                is_only_of_owners: false,
+                is_key: false,
+                has_generated_names: true,
             }
         }
     };

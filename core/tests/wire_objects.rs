@@ -335,7 +335,7 @@ fn deletion_cost_is_read_as_kubernetes_reads_it() {
 #[test]
 fn the_controller_is_the_first_owner_that_says_so() {
     let reference = |name: &str, controller: Value| {
-        json!({"apiVersion": "v1", "kind": "StatefulSet", "name": name, "controller": controller,
+        json!({"apiVersion": "v1", "kind": "DaemonSet", "name": name, "controller": controller,
             "uid": "5e8f1a20-3b4c-4d5e-8f70-a1b2c3d4e5f6"})
     };
     for (references, name) in [

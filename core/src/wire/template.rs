@@ -11,7 +11,8 @@ use crate::json::{Digest, Digester, Shape};
 pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// `spec.template` of a ReplicaSet or Deployment.
-pub static POD_TEMPLATE: Shape = Shape::embedded(&[("metadata", &METADATA), ("spec", &POD_SPEC)]);
+pub static POD_TEMPLATE: Shape =
+    Shape::embedded(&[("metadata", &METADATA), ("spec", &POD_SPEC), ("$patch", &Shape::OMITTED)]);
 
 static METADATA: Shape = Shape::embedded(&[
     ("labels", &LABELS),
@@ -90,7 +91,7 @@ static TERM: Shape =
 /// An empty selector matches everything, none matches nothing; an empty map in it changes neither.
 static LABEL_SELECTOR: Shape = Shape::object(&[("matchLabels", &Shape::MAP)]);
 
-pub(super) fn digest_template(template: &Digester) -> Result<Digest, FieldFault> {
-    let too_deep = FieldFault { field: Field::Template, fault: Fault::TooDeep };
-    template.finish().map_err(|_| too_deep)
+/// The digest of a template that is this field.
+pub(super) fn digest_template(template: &Digester, field: Field) -> Result<Digest, FieldFault> {
+    template.finish().map_err(|_| FieldFault { field, fault: Fault::TooDeep })
 }
