@@ -1,7 +1,7 @@
 //! The cache: what the informers know of the cluster, in fixed memory.
 //!
 //! Each kind has a [`Table`] of compact records, found by namespace and name. Objects are chained in
-//! [`Groups`]: by controller, orphans by namespace, and, but for pods, all of a namespace.
+//! [`Groups`]: by controller, orphans by namespace, and those that control others, all of a namespace.
 //! [`Cache`] puts the tables together, applies what a list or watch delivers, and says what
 //! changed in the terms that event handlers ask for.
 //!
