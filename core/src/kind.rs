@@ -44,6 +44,8 @@ macro_rules! kinds {
                     Kind::ReplicaSet,
                     #[cfg(feature = "replication-controller")]
                     Kind::ReplicationController,
+                    #[cfg(feature = "statefulset")]
+                    Kind::StatefulSet,
                 ],
                 is_only_of_owners: true,
                 is_key: false,
@@ -61,6 +63,49 @@ macro_rules! kinds {
                 is_only_of_owners: false,
                 is_key: true,
                 has_generated_names: false,
+            }
+            #[cfg(feature = "statefulset")]
+            StatefulSet "`apps/v1` StatefulSet" stateful_sets STATEFUL_SETS
+            (crate::store::StatefulSet, crate::wire::StatefulSet) {
+                api_version: "apps/v1",
+                api: "/apis/apps/v1",
+                plural: "statefulsets",
+                // Of each: its name 3, its labels 4, its service and claim templates 2, and 7 for the labels
+                // that tell three pods apart.
+                texts_of_eight: 128,
+                owners: &[],
+                is_only_of_owners: false,
+                is_key: true,
+                has_generated_names: false,
+            }
+            #[cfg(feature = "statefulset")]
+            ControllerRevision "`apps/v1` ControllerRevision"
+            controller_revisions CONTROLLER_REVISIONS
+            (crate::store::ControllerRevision, crate::wire::ControllerRevision) {
+                api_version: "apps/v1",
+                api: "/apis/apps/v1",
+                plural: "controllerrevisions",
+                // Of each: the end of its name 2, which the set's status has too, and the hash label 1.
+                texts_of_eight: 24,
+                owners: &[Kind::StatefulSet],
+                is_only_of_owners: true,
+                is_key: false,
+                has_generated_names: false,
+            }
+            #[cfg(feature = "statefulset")]
+            PersistentVolumeClaim "`v1` PersistentVolumeClaim"
+            persistent_volume_claims PERSISTENT_VOLUME_CLAIMS
+            (crate::store::PersistentVolumeClaim, crate::wire::PersistentVolumeClaim) {
+                api_version: "v1",
+                api: "/api/v1",
+                plural: "persistentvolumeclaims",
+                // Three claims of a template share the stem of their names, which has 3, and their labels.
+                texts_of_eight: 8,
+                owners: &[Kind::StatefulSet],
+                // Without a retention policy, nobody controls the claims of a StatefulSet.
+                is_only_of_owners: false,
+                is_key: false,
+                has_generated_names: true,
             }
         }
     };
@@ -151,6 +196,20 @@ impl Kind {
         Self::ALL.iter().copied().filter(move |kind| kind.info().owners.contains(&self))
     }
 
+    /// How many kinds of objects one of this kind may control.
+    pub(crate) const fn kinds_of_members(self) -> usize {
+        let (mut count, mut kinds) = (0, Self::ALL);
+        while let [kind, others @ ..] = kinds {
+            let mut owners = kind.info().owners;
+            while let [owner, rest @ ..] = owners {
+                count += (*owner as u8 == self as u8) as usize;
+                owners = rest;
+            }
+            kinds = others;
+        }
+        count
+    }
+
     /// Whether an object of this kind with such a controller is some other controller's business,
     /// and not cached.
     pub fn is_foreign(self, controller: Option<OwnerKind>) -> bool {
@@ -176,18 +235,36 @@ mod tests {
         assert!(Kind::ReplicaSet.members().eq([Kind::Pod]));
         assert!(Kind::Deployment.members().eq([Kind::ReplicaSet]));
         assert!(Kind::Pod.members().eq([]));
+        #[cfg(feature = "statefulset")]
+        {
+            let members = [Kind::Pod, Kind::ControllerRevision, Kind::PersistentVolumeClaim];
+            assert!(Kind::StatefulSet.members().eq(members));
+        }
         for kind in Kind::ALL {
+            assert_eq!(kind.members().count(), kind.kinds_of_members());
             assert_eq!(OwnerKind::parse(kind.info().name), OwnerKind::from(*kind));
         }
         assert_eq!(OwnerKind::parse("Job"), OwnerKind::Other);
     }
 
     #[test]
-    fn only_pods_of_strangers_are_left_out() {
+    fn only_pods_and_revisions_of_strangers_are_left_out() {
         assert!(Kind::Pod.is_foreign(Some(OwnerKind::Other)));
         assert!(Kind::Pod.is_foreign(Some(OwnerKind::Deployment)));
         assert!(!Kind::Pod.is_foreign(Some(OwnerKind::ReplicaSet)));
         assert!(!Kind::Pod.is_foreign(None));
         assert!(!Kind::ReplicaSet.is_foreign(Some(OwnerKind::Other)));
+        #[cfg(feature = "statefulset")]
+        for (kind, owner, is_foreign) in [
+            (Kind::Pod, Some(OwnerKind::StatefulSet), false),
+            (Kind::ControllerRevision, Some(OwnerKind::StatefulSet), false),
+            (Kind::ControllerRevision, None, false),
+            // Of a DaemonSet, say.
+            (Kind::ControllerRevision, Some(OwnerKind::Other), true),
+            (Kind::PersistentVolumeClaim, Some(OwnerKind::Other), false),
+            (Kind::PersistentVolumeClaim, Some(OwnerKind::Pod), false),
+        ] {
+            assert_eq!(kind.is_foreign(owner), is_foreign, "{kind:?} {owner:?}");
+        }
     }
 }

@@ -32,8 +32,8 @@ pub const INIT_CONTAINERS: usize = 32;
 /// Annotations of one object that are told apart; all are covered by one digest.
 pub const ANNOTATIONS: usize = 32;
 
-/// Longest name of a ControllerRevision that can stand in the label `controller-revision-hash`: a longer one the
-/// server refuses there, whatever is cut off.
+/// Longest name of a ControllerRevision that can stand in the label `controller-revision-hash`: a longer one
+/// the server refuses there, whatever is cut off.
 pub const REVISION_NAME: usize = LABEL_VALUE + 1;
 /// Names of the claim templates of one StatefulSet together, with commas between.
 pub const CLAIM_TEMPLATES: usize = 128;

@@ -19,7 +19,7 @@ macro_rules! define {
         pub struct Capacities {
             $(#[doc = $doc] pub $table: usize,)*
             /// Owners and namespaces; 0 is as many as such a cluster is likely to have: one group per
-            /// controller, some orphans, a few namespaces.
+            /// controller and kind that it controls, some orphans, a few namespaces.
             pub groups: usize,
             /// Pieces of names, labels and selectors; 0 is as many as such a cluster is likely to
             /// need.
@@ -38,7 +38,8 @@ macro_rules! define {
                     $(#[$of_kind])*
                     {
                         let info = Kind::$kind.info();
-                        groups += if info.is_key { self.$table } else { self.$table / 32 };
+                        groups += self.$table * Kind::$kind.kinds_of_members();
+                        groups += if info.is_key { 0 } else { self.$table / 32 };
                         texts += self.$table * info.texts_of_eight / 8;
                         of_kinds += self.$table;
                     }

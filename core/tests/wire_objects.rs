@@ -4,38 +4,20 @@ use picokube_core::limits;
 use picokube_core::text::{Fingerprint, Operator};
 use picokube_core::time::Timestamp;
 use picokube_core::wire::{
-    Answer, ConditionStatus, Decoder, Deployment, IntAnnotation, IntOrPercent, Lease, Object,
-    OwnerKind, Pod, PodPhase, ReplicaSet, Status, StatusReason, Strategy, Uid,
+    Answer, ConditionStatus, Decoder, Deployment, IntAnnotation, IntOrPercent, Lease, OwnerKind,
+    Pod, PodPhase, ReplicaSet, Status, StatusReason, Strategy,
 };
 use serde_json::{Value, json};
+
+#[path = "support/reading.rs"]
+mod reading;
+use reading::{check_order, check_splits, labels, prints, read, read_with, uid};
 
 const POD: &str = include_str!("data/pod.json");
 const REPLICA_SET: &str = include_str!("data/replicaset.json");
 const DEPLOYMENT: &str = include_str!("data/deployment.json");
 const LEASE: &str = include_str!("data/lease.json");
 const STATUS: &str = include_str!("data/status.json");
-
-/// Reads one object that arrives in chunks of this size.
-fn read<K: Object + Clone>(text: &str, chunk: usize) -> Result<K, String> {
-    let mut decoder = Box::new(Decoder::<K>::new());
-    read_with(&mut decoder, text.as_bytes().chunks(chunk))
-}
-
-fn read_with<'a, K: Object + Clone>(
-    decoder: &mut Decoder<K>,
-    chunks: impl IntoIterator<Item = &'a [u8]>,
-) -> Result<K, String> {
-    decoder.reset();
-    for chunk in chunks {
-        decoder.feed_answer(chunk, None).map_err(|error| error.to_string())?;
-    }
-    match decoder.answer().map_err(|error| error.to_string())? {
-        Answer::Object(object) => Ok(object.clone()),
-        Answer::Metadata(meta) => Err(format!("metadata of {}", meta.name)),
-        Answer::Faulty(fault) => Err(fault.to_string()),
-        Answer::Status(status) => Err(format!("Status: {}", status.message)),
-    }
-}
 
 fn read_status(text: &str, chunk: usize) -> Status {
     let mut decoder = Decoder::<Lease>::new();
@@ -48,21 +30,6 @@ fn read_status(text: &str, chunk: usize) -> Status {
 
 fn time(text: &str) -> Option<Timestamp> {
     Some(Timestamp::parse_rfc3339(text.as_bytes()).unwrap())
-}
-
-fn uid(text: &str) -> Uid {
-    Uid::parse(text).unwrap()
-}
-
-fn labels(labels: &picokube_core::text::Labels) -> Vec<(Fingerprint, Fingerprint)> {
-    labels.as_slice().unwrap().iter().map(|label| (label.key, label.value)).collect()
-}
-
-fn prints(pairs: &[(&str, &str)]) -> Vec<(Fingerprint, Fingerprint)> {
-    let prints = pairs.iter().map(|(key, value)| (Fingerprint::of(key), Fingerprint::of(value)));
-    let mut prints: Vec<_> = prints.collect();
-    prints.sort();
-    prints
 }
 
 const LABELS: [(&str, &str); 4] = [
@@ -225,55 +192,19 @@ fn a_status_tells_code_reason_and_causes() {
     assert!(long.starts_with(status.message.as_str()));
 }
 
-/// Two chunks, split at each byte of each document.
 #[test]
 fn every_split_gives_the_same_record() {
-    fn check<K: Object + Clone + std::fmt::Debug>(text: &str) {
-        let mut decoder = Box::new(Decoder::<K>::new());
-        let whole = format!("{:?}", read_with(&mut decoder, [text.as_bytes()]).unwrap());
-        for position in 1..text.len() {
-            let (left, right) = text.as_bytes().split_at(position);
-            let split = format!("{:?}", read_with(&mut decoder, [left, right]).unwrap());
-            assert_eq!(split, whole, "split at {position}");
-        }
-        let bytes = format!("{:?}", read_with(&mut decoder, text.as_bytes().chunks(1)).unwrap());
-        assert_eq!(bytes, whole);
-    }
-    check::<Pod>(POD);
-    check::<ReplicaSet>(REPLICA_SET);
-    check::<Deployment>(DEPLOYMENT);
-    check::<Lease>(LEASE);
+    check_splits::<Pod>(POD);
+    check_splits::<ReplicaSet>(REPLICA_SET);
+    check_splits::<Deployment>(DEPLOYMENT);
+    check_splits::<Lease>(LEASE);
 }
 
-/// `serde_json` sorts the members; the records must not care.
 #[test]
 fn the_order_of_members_does_not_matter() {
-    fn check<K: Object + Clone + std::fmt::Debug>(text: &str) {
-        let sorted = serde_json::from_str::<Value>(text).unwrap();
-        let reversed = reversed(&sorted);
-        assert_ne!(sorted.to_string(), reversed);
-        let expected = format!("{:?}", read::<K>(text, 4096).unwrap());
-        assert_eq!(format!("{:?}", read::<K>(&sorted.to_string(), 64).unwrap()), expected);
-        assert_eq!(format!("{:?}", read::<K>(&reversed, 64).unwrap()), expected);
-    }
-    check::<Pod>(POD);
-    check::<ReplicaSet>(REPLICA_SET);
-    check::<Lease>(LEASE);
-}
-
-/// The text of a value with the members of every object in reverse order.
-fn reversed(value: &Value) -> String {
-    match value {
-        Value::Object(members) => {
-            let members = members.iter().rev();
-            let members = members.map(|(key, value)| format!("{}:{}", json!(key), reversed(value)));
-            format!("{{{}}}", members.collect::<Vec<_>>().join(","))
-        }
-        Value::Array(elements) => {
-            format!("[{}]", elements.iter().map(reversed).collect::<Vec<_>>().join(","))
-        }
-        leaf => leaf.to_string(),
-    }
+    check_order::<Pod>(POD);
+    check_order::<ReplicaSet>(REPLICA_SET);
+    check_order::<Lease>(LEASE);
 }
 
 #[test]
@@ -335,7 +266,7 @@ fn deletion_cost_is_read_as_kubernetes_reads_it() {
 #[test]
 fn the_controller_is_the_first_owner_that_says_so() {
     let reference = |name: &str, controller: Value| {
-        json!({"apiVersion": "v1", "kind": "StatefulSet", "name": name, "controller": controller,
+        json!({"apiVersion": "v1", "kind": "DaemonSet", "name": name, "controller": controller,
             "uid": "5e8f1a20-3b4c-4d5e-8f70-a1b2c3d4e5f6"})
     };
     for (references, name) in [

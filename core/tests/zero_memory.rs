@@ -5,8 +5,13 @@ use std::sync::Mutex;
 
 use picokube_core::manager::Workspace;
 
+/// Objects of the kinds that only some builds have.
+const STATEFUL_SETS: usize = if cfg!(feature = "statefulset") { 60_000 } else { 0 };
+
 type Large = picokube_core::resources! {
     pods: 60_000, replica_sets: 60_000, deployments: 60_000, groups: 60_000, texts: 60_000,
+    stateful_sets: STATEFUL_SETS, controller_revisions: STATEFUL_SETS,
+    persistent_volume_claims: STATEFUL_SETS,
 };
 
 static LARGE: Mutex<Large> = Mutex::new(Large::new());

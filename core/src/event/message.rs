@@ -209,7 +209,14 @@ impl Message {
                 name.display(texts)
             ),
             Self::Blind(members) => {
-                let members = if members == Kind::Pod { "pods" } else { "replica sets" };
+                let members = match members {
+                    Kind::Pod => "pods",
+                    #[cfg(feature = "statefulset")]
+                    Kind::ControllerRevision => "controller revisions",
+                    #[cfg(feature = "statefulset")]
+                    Kind::PersistentVolumeClaim => "persistent volume claims",
+                    _ => "replica sets",
+                };
                 write!(
                     out,
                     "Not all {members} of \"{subject}\" fit into the controller's memory; nothing \

@@ -189,6 +189,9 @@ macro_rules! define {
             $($(#[$meta])* $kind(Decoder<$object>),)*
         }
 
+        $($(#[$meta])*
+        const _: () = assert!(size_of::<Decoder<$object>>() <= AnyDecoder::LARGEST);)*
+
         impl AnyDecoder {
             /// Gets ready for a body, or the rest of one, with objects of this kind.
             fn prepare(&mut self, kind: Kind) {
@@ -261,6 +264,7 @@ kinds!(define);
 impl AnyDecoder {
     /// The largest one: what marks the others is zero in it.
     const NEW: Self = Self::ReplicaSet(Decoder::new());
+    const LARGEST: usize = size_of::<Decoder<crate::wire::ReplicaSet>>();
 }
 
 fn read_answer<'d, K: Cached>(

@@ -8,7 +8,10 @@ use crate::wire::{IntAnnotation, IntOrPercent, Strategy};
 use super::annotations::Annotations;
 use super::change::RefusalReason;
 use super::condition::Condition;
-use super::packed::{Count24, Generation, Packed64, Packed128, pack_annotation, unpack_annotation};
+use super::packed::{
+    Count24, Generation, Packed64, Packed128, int_or_percent, pack_annotation, share,
+    unpack_annotation,
+};
 use super::{Condense, Place, Record, Stored};
 
 /// A cached Deployment: what its controller decides on.
@@ -261,17 +264,4 @@ impl Record for Deployment {
         self.selector.release(texts);
         self.annotations.release(texts);
     }
-}
-
-/// A number of pods or a share of them, and the flags that tell which.
-fn share(share: Option<IntOrPercent>, is_there: u16, is_percent: u16) -> (i32, u16) {
-    match share {
-        None => (0, 0),
-        Some(IntOrPercent::Int(number)) => (number, is_there),
-        Some(IntOrPercent::Percent(number)) => (number, is_there | is_percent),
-    }
-}
-
-const fn int_or_percent(number: i32, is_percent: bool) -> IntOrPercent {
-    if is_percent { IntOrPercent::Percent(number) } else { IntOrPercent::Int(number) }
 }

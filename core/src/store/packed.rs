@@ -1,7 +1,7 @@
 //! Values in the form a record keeps them: no padding, the same on every target.
 
 use crate::time::Timestamp;
-use crate::wire::IntAnnotation;
+use crate::wire::{IntAnnotation, IntOrPercent};
 
 /// 64 bits that need no more than four-byte alignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -114,6 +114,20 @@ pub(super) const fn unpack_annotation(number: Packed64, state: u8) -> IntAnnotat
         1 => IntAnnotation::Invalid,
         _ => IntAnnotation::Value(number.get() as i64),
     }
+}
+
+/// A number of pods or a share of them, and the flags that tell which.
+pub(super) fn share(share: Option<IntOrPercent>, is_there: u16, is_percent: u16) -> (i32, u16) {
+    match share {
+        None => (0, 0),
+        Some(IntOrPercent::Int(number)) => (number, is_there),
+        Some(IntOrPercent::Percent(number)) => (number, is_there | is_percent),
+    }
+}
+
+/// The number or share again.
+pub(super) const fn int_or_percent(number: i32, is_percent: bool) -> IntOrPercent {
+    if is_percent { IntOrPercent::Percent(number) } else { IntOrPercent::Int(number) }
 }
 
 #[cfg(test)]

@@ -1,13 +1,29 @@
 //! The labels of a cached object: an interned sequence of fingerprints.
 //!
-//! The label `pod-template-hash` comes last in the sequence. It is the only one that differs
-//! between the ReplicaSets of a Deployment, so that their sets share everything before it.
+//! The labels that tell objects of one workload apart come last in the sequence, so that their sets share
+//! everything before: `pod-template-hash` of the ReplicaSets of a Deployment, and what the pods and revisions
+//! of a StatefulSet have, with what most of them differ in at the very end.
 
 use super::interner::PIECE;
 use super::{Fingerprint, Interner, Label, Text, TextFull};
 
-/// The fingerprint of `pod-template-hash`; a test compares it.
-const POD_TEMPLATE_HASH: Fingerprint = Fingerprint::from_bits(0xdae9_9225_aa9a_9aaa);
+/// The fingerprints of the keys that come last, in this order; a test compares them.
+const LAST: &[Fingerprint] = &[
+    // pod-template-hash
+    Fingerprint::from_bits(0xdae9_9225_aa9a_9aaa),
+    // controller.kubernetes.io/hash
+    #[cfg(feature = "statefulset")]
+    Fingerprint::from_bits(0x5e8e_ee30_81ce_2b91),
+    // controller-revision-hash
+    #[cfg(feature = "statefulset")]
+    Fingerprint::from_bits(0x8fa3_e80c_3863_69e7),
+    // apps.kubernetes.io/pod-index
+    #[cfg(feature = "statefulset")]
+    Fingerprint::from_bits(0xf924_73a1_7d16_6d7e),
+    // statefulset.kubernetes.io/pod-name
+    #[cfg(feature = "statefulset")]
+    Fingerprint::from_bits(0x8595_60e2_727d_7af3),
+];
 
 /// Interned labels. Equal maps have equal handles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -21,9 +37,8 @@ impl LabelSet {
     /// Interns labels that are in order and without repetition, as
     /// [`Labels::as_slice`](super::Labels::as_slice) gives them.
     pub fn intern(texts: &mut Interner, labels: &[Label]) -> Result<Self, TextFull> {
-        let is_hash = |label: &&Label| label.key == POD_TEMPLATE_HASH;
-        let first = labels.iter().filter(|label| !is_hash(label));
-        let last = labels.iter().filter(is_hash);
+        let first = labels.iter().filter(|label| !LAST.contains(&label.key));
+        let last = LAST.iter().filter_map(|key| labels.iter().find(|label| label.key == *key));
         texts.intern_pieces(first.chain(last).map(|label| encode(*label))).map(Self)
     }
 
@@ -90,8 +105,19 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_label_is_known() {
-        assert_eq!(POD_TEMPLATE_HASH, Fingerprint::of("pod-template-hash"));
+    fn the_labels_that_come_last_are_known() {
+        let keys = [
+            "pod-template-hash",
+            #[cfg(feature = "statefulset")]
+            "controller.kubernetes.io/hash",
+            #[cfg(feature = "statefulset")]
+            "controller-revision-hash",
+            #[cfg(feature = "statefulset")]
+            "apps.kubernetes.io/pod-index",
+            #[cfg(feature = "statefulset")]
+            "statefulset.kubernetes.io/pod-name",
+        ];
+        assert_eq!(LAST, keys.map(Fingerprint::of));
     }
 
     #[test]
@@ -108,6 +134,34 @@ mod tests {
             intern(texts, &own);
             assert_eq!(texts.used(), used + 1);
         }
+    }
+
+    #[cfg(feature = "statefulset")]
+    #[test]
+    fn pods_and_revisions_of_a_stateful_set_share_all_but_what_tells_them_apart() {
+        let mut texts = Interner::<[_; 30]>::new();
+        let texts: &mut Interner = &mut texts;
+        let common = [("app", "db"), ("tier", "back"), ("track", "stable"), ("zone", "a")];
+        let mut sets = std::vec![intern(texts, &common)];
+        for (hash, pods) in [("db-7865cc96f7", ["0", "1"]), ("db-5c4b8f6d9", ["2", "3"])] {
+            let mut own = common.to_vec();
+            let used = texts.used();
+            own.push(("controller.kubernetes.io/hash", hash));
+            sets.push(intern(texts, &own));
+            assert_eq!(texts.used(), used + 1, "a revision");
+            own.pop();
+            own.push(("controller-revision-hash", hash));
+            for (more, index) in [3, 2].into_iter().zip(pods) {
+                let used = texts.used();
+                own.push(("statefulset.kubernetes.io/pod-name", index));
+                own.push(("apps.kubernetes.io/pod-index", index));
+                sets.push(intern(texts, &own));
+                own.truncate(common.len() + 1);
+                assert_eq!(texts.used(), used + more, "pod {index}");
+            }
+        }
+        sets.into_iter().for_each(|set| set.release(texts));
+        assert_eq!(texts.used(), 0);
     }
 
     #[test]

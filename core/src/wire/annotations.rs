@@ -20,6 +20,8 @@ pub(crate) enum Annotation {
     RollbackTo,
     PodDeletionCost,
     InitialEventsEnd,
+    #[cfg(feature = "statefulset")]
+    ReplaceBrokenPods,
 }
 
 impl Annotation {
@@ -34,6 +36,8 @@ impl Annotation {
             b"deprecated.deployment.rollback.to" => Self::RollbackTo,
             b"controller.kubernetes.io/pod-deletion-cost" => Self::PodDeletionCost,
             b"k8s.io/initial-events-end" => Self::InitialEventsEnd,
+            #[cfg(feature = "statefulset")]
+            b"picokube.dev/replace-broken-pods" => Self::ReplaceBrokenPods,
             _ => Self::Other,
         }
     }
@@ -43,7 +47,18 @@ impl Annotation {
 
     /// Whether a Deployment and its ReplicaSets copy it from each other.
     pub(crate) const fn is_shared(self) -> bool {
-        matches!(self, Self::PodDeletionCost | Self::InitialEventsEnd | Self::Other)
+        match self {
+            Self::PodDeletionCost | Self::InitialEventsEnd | Self::Other => true,
+            // It means nothing to a Deployment.
+            #[cfg(feature = "statefulset")]
+            Self::ReplaceBrokenPods => true,
+            Self::LastAppliedConfiguration
+            | Self::Revision
+            | Self::RevisionHistory
+            | Self::DesiredReplicas
+            | Self::MaxReplicas
+            | Self::RollbackTo => false,
+        }
     }
 }
 

@@ -135,7 +135,7 @@ impl IntOrPercent {
         text.strip_suffix('%')?.parse().ok().map(Self::Percent)
     }
 
-    fn read(value: Value<'_>) -> Result<Self, Fault> {
+    pub(super) fn read(value: Value<'_>) -> Result<Self, Fault> {
         match value {
             Value::Number(_) => value.int().map(Self::Int),
             _ => Self::parse_percent(value.text()?).ok_or(Fault::Malformed),
@@ -325,7 +325,7 @@ impl Object for Deployment {
     }
 
     fn finish(&mut self, state: &mut DeploymentState) -> Result<(), FieldFault> {
-        self.template = digest_template(&state.template)?;
+        self.template = digest_template(&state.template, Field::Template)?;
         self.meta.check()
     }
 }

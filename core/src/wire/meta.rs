@@ -1,5 +1,7 @@
 //! `metadata`: what every kind has.
 
+#[cfg(feature = "statefulset")]
+use super::annotations::Annotation;
 use super::annotations::AnnotationReader;
 use super::pairs::Pairs;
 use super::project::{Fault, FieldFault, Value};
@@ -172,6 +174,23 @@ impl Meta {
         Ok(Flow::Next)
     }
 
+    /// As [`stream`](Self::stream), for a kind whose annotations mean nothing, but for what bookmarks have.
+    #[cfg(feature = "statefulset")]
+    pub(super) fn stream_bookmark(
+        &mut self,
+        state: &mut MetaState,
+        field: Field,
+        token: Token<'_>,
+    ) -> Result<Flow, Fault> {
+        if field != Field::Annotations {
+            return self.stream(state, field, token);
+        }
+        let wanted = |name| name == Annotation::InitialEventsEnd;
+        let (step, entry) = state.annotations.push(token, wanted)?;
+        self.ends_initial_events |= entry.is_some_and(|entry| entry.is_true());
+        Ok(step)
+    }
+
     pub(super) fn begin(&mut self, state: &mut MetaState, field: Field) {
         if field == Field::OwnerReference && !state.has_controller {
             self.controller = None;
@@ -220,12 +239,12 @@ impl Meta {
 
 /// Whether a name can stand in a path and in JSON as it is, as the API server has made sure: those of
 /// all kinds here are DNS names.
-fn is_plain(name: &str) -> bool {
+pub(super) fn is_plain(name: &str) -> bool {
     name.bytes()
         .all(|byte| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_'))
 }
 
-fn parse_uid(value: Value<'_>) -> Result<Uid, Fault> {
+pub(super) fn parse_uid(value: Value<'_>) -> Result<Uid, Fault> {
     Uid::parse(value.text()?).ok_or(Fault::Malformed)
 }
 

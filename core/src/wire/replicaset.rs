@@ -232,7 +232,7 @@ impl Object for ReplicaSet {
     }
 
     fn finish(&mut self, state: &mut ReplicaSetState) -> Result<(), FieldFault> {
-        self.template = digest_template(&state.template)?;
+        self.template = digest_template(&state.template, Field::Template)?;
         if self.template_labels.as_slice().is_err() {
             return Err(FieldFault { field: Field::TemplateLabels, fault: Fault::TooMany });
         }

@@ -48,14 +48,14 @@ impl FieldTable {
 }
 
 macro_rules! fields {
-    ($first:ident $first_path:literal, $($name:ident $path:literal,)*) => {
+    ($first:ident $first_path:literal, $($(#[$meta:meta])* $name:ident $path:literal,)*) => {
         /// A field of some kind that a table mentions.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         pub enum Field {
             #[doc = concat!("`", $first_path, "`")]
             $first = 1,
-            $(#[doc = concat!("`", $path, "`")] $name,)*
+            $($(#[$meta])* #[doc = concat!("`", $path, "`")] $name,)*
         }
 
         impl Field {
@@ -63,7 +63,7 @@ macro_rules! fields {
             pub const fn path(self) -> &'static str {
                 match self {
                     Self::$first => $first_path,
-                    $(Self::$name => $path,)*
+                    $($(#[$meta])* Self::$name => $path,)*
                 }
             }
         }
@@ -149,9 +149,50 @@ fields! {
     TerminatingReplicas "status.terminatingReplicas",
     ObservedGeneration "status.observedGeneration",
     CollisionCount "status.collisionCount",
-    // StatefulSet and ControllerRevision
+    // StatefulSet
+    #[cfg(feature = "statefulset")]
+    Ordinals "spec.ordinals",
+    #[cfg(feature = "statefulset")]
+    OrdinalsStart "spec.ordinals.start",
+    #[cfg(feature = "statefulset")]
+    PodManagementPolicy "spec.podManagementPolicy",
+    #[cfg(feature = "statefulset")]
+    ServiceName "spec.serviceName",
+    #[cfg(feature = "statefulset")]
+    UpdateStrategy "spec.updateStrategy",
+    #[cfg(feature = "statefulset")]
+    UpdateStrategyType "spec.updateStrategy.type",
+    #[cfg(feature = "statefulset")]
+    UpdateStrategyRollingUpdate "spec.updateStrategy.rollingUpdate",
+    #[cfg(feature = "statefulset")]
+    Partition "spec.updateStrategy.rollingUpdate.partition",
+    #[cfg(feature = "statefulset")]
+    UpdateStrategyMaxUnavailable "spec.updateStrategy.rollingUpdate.maxUnavailable",
+    #[cfg(feature = "statefulset")]
+    RetentionPolicy "spec.persistentVolumeClaimRetentionPolicy",
+    #[cfg(feature = "statefulset")]
+    WhenDeleted "spec.persistentVolumeClaimRetentionPolicy.whenDeleted",
+    #[cfg(feature = "statefulset")]
+    WhenScaled "spec.persistentVolumeClaimRetentionPolicy.whenScaled",
     ClaimTemplate "spec.volumeClaimTemplates[]",
+    #[cfg(feature = "statefulset")]
+    ClaimTemplateMetadata "spec.volumeClaimTemplates[].metadata",
+    #[cfg(feature = "statefulset")]
+    ClaimTemplateName "spec.volumeClaimTemplates[].metadata.name",
+    #[cfg(feature = "statefulset")]
+    CurrentReplicas "status.currentReplicas",
+    #[cfg(feature = "statefulset")]
+    CurrentRevision "status.currentRevision",
+    #[cfg(feature = "statefulset")]
+    UpdateRevision "status.updateRevision",
+    // ControllerRevision
+    #[cfg(feature = "statefulset")]
+    Revision "revision",
     RevisionData "data",
+    #[cfg(feature = "statefulset")]
+    RevisionSpec "data.spec",
+    #[cfg(feature = "statefulset")]
+    RevisionTemplate "data.spec.template",
     // Lease
     HolderIdentity "spec.holderIdentity",
     LeaseDurationSeconds "spec.leaseDurationSeconds",

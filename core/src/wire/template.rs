@@ -93,9 +93,9 @@ static TERM: Shape =
 /// An empty selector matches everything, none matches nothing; an empty map in it changes neither.
 static LABEL_SELECTOR: Shape = Shape::object(&[("matchLabels", &Shape::MAP)]);
 
-pub(super) fn digest_template(template: &Digester) -> Result<Digest, FieldFault> {
-    let too_deep = FieldFault { field: Field::Template, fault: Fault::TooDeep };
-    template.finish().map_err(|_| too_deep)
+/// The digest of a template that is this field.
+pub(super) fn digest_template(template: &Digester, field: Field) -> Result<Digest, FieldFault> {
+    template.finish().map_err(|_| FieldFault { field, fault: Fault::TooDeep })
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
         let mut tokenizer = Tokenizer::new();
         let mut digester = Digester::new(&POD_TEMPLATE);
         tokenizer.feed(template.as_bytes(), &mut digester).unwrap();
-        digest_template(&digester).unwrap()
+        digest_template(&digester, Field::Template).unwrap()
     }
 
     #[test]

@@ -5,13 +5,51 @@ use std::collections::BTreeMap;
 use picokube_core::store::{Applied, Cache, Change, Kind};
 use picokube_core::time::Timestamp;
 use picokube_core::wire::{ConditionStatus, OwnerKind};
+#[cfg(feature = "statefulset")]
+use picokube_core::wire::{ControllerRevision, PersistentVolumeClaim, StatefulSet};
 
+#[cfg(feature = "statefulset")]
+use crate::support::fp;
 use crate::support::{OwnerRef, Rng, deployment, meta, pod, replica_set};
 
 pub(crate) type Id = (&'static str, String);
 pub(crate) type Labels = Vec<(&'static str, &'static str)>;
 
+/// The kinds of every build.
 pub(crate) const KINDS: [Kind; 3] = [Kind::Pod, Kind::ReplicaSet, Kind::Deployment];
+
+/// All kinds with a model.
+pub(crate) const ALL: &[Kind] = &[
+    Kind::Pod,
+    Kind::ReplicaSet,
+    Kind::Deployment,
+    #[cfg(feature = "statefulset")]
+    Kind::StatefulSet,
+    #[cfg(feature = "statefulset")]
+    Kind::ControllerRevision,
+    #[cfg(feature = "statefulset")]
+    Kind::PersistentVolumeClaim,
+];
+
+/// Those who may control objects of a kind.
+pub(crate) fn owners_of(kind: Kind) -> &'static [Kind] {
+    match kind {
+        Kind::Pod => &[
+            Kind::ReplicaSet,
+            #[cfg(feature = "statefulset")]
+            Kind::StatefulSet,
+        ],
+        Kind::ReplicaSet => &[Kind::Deployment],
+        #[cfg(feature = "statefulset")]
+        Kind::ControllerRevision | Kind::PersistentVolumeClaim => &[Kind::StatefulSet],
+        _ => &[],
+    }
+}
+
+/// Whether the cache lists all objects of a namespace.
+pub(crate) fn is_listed_by_namespace(kind: Kind) -> bool {
+    ALL.iter().any(|members| *members != kind && owners_of(*members).contains(&kind))
+}
 
 /// What the tests vary of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +57,7 @@ pub(crate) struct Object {
     pub(crate) uid: u64,
     pub(crate) version: u64,
     pub(crate) labels: Labels,
-    /// Of ReplicaSets and Deployments.
+    /// Of those that control others.
     pub(crate) selector: Labels,
     pub(crate) owner: Option<OwnerRef>,
     pub(crate) ready: bool,
@@ -31,16 +69,24 @@ pub(crate) struct Object {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cluster {
-    pub(crate) pods: BTreeMap<Id, Object>,
-    pub(crate) replica_sets: BTreeMap<Id, Object>,
-    pub(crate) deployments: BTreeMap<Id, Object>,
+    objects: BTreeMap<Kind, BTreeMap<Id, Object>>,
     next: u64,
 }
+
+static NOTHING: BTreeMap<Id, Object> = BTreeMap::new();
 
 impl Object {
     /// Whether the cache wants to know it at all.
     pub(crate) fn is_ours(&self, kind: Kind) -> bool {
-        kind != Kind::Pod || self.owner.as_ref().is_none_or(|(kind, ..)| *kind != OwnerKind::Other)
+        let owners = owners_of(kind);
+        let is_only_of_owners = match kind {
+            Kind::Pod => true,
+            #[cfg(feature = "statefulset")]
+            Kind::ControllerRevision => true,
+            _ => false,
+        };
+        let is_ours = |(kind, ..): &OwnerRef| owners.iter().any(|owner| *kind == (*owner).into());
+        !is_only_of_owners || self.owner.as_ref().is_none_or(is_ours)
     }
 
     pub(crate) fn selects(&self, orphan: &Object) -> bool {
@@ -51,21 +97,11 @@ impl Object {
 
 impl Cluster {
     pub(crate) fn of(&self, kind: Kind) -> &BTreeMap<Id, Object> {
-        match kind {
-            Kind::Pod => &self.pods,
-            Kind::ReplicaSet => &self.replica_sets,
-            Kind::Deployment => &self.deployments,
-            other => panic!("a kind without a model: {other:?}"),
-        }
+        self.objects.get(&kind).unwrap_or(&NOTHING)
     }
 
     pub(crate) fn of_mut(&mut self, kind: Kind) -> &mut BTreeMap<Id, Object> {
-        match kind {
-            Kind::Pod => &mut self.pods,
-            Kind::ReplicaSet => &mut self.replica_sets,
-            Kind::Deployment => &mut self.deployments,
-            other => panic!("a kind without a model: {other:?}"),
-        }
+        self.objects.entry(kind).or_default()
     }
 
     pub(crate) fn number(&mut self) -> u64 {
@@ -74,15 +110,18 @@ impl Cluster {
     }
 
     /// The owner that a reference resolves to.
-    pub(crate) fn resolve(&self, kind: Kind, namespace: &str, owner: &OwnerRef) -> Option<&Object> {
+    pub(crate) fn resolve(
+        &self,
+        kind: Kind,
+        namespace: &str,
+        owner: &OwnerRef,
+    ) -> Option<(Kind, &Object)> {
         let (owner_kind, name, uid) = owner;
-        let table = match (kind, owner_kind) {
-            (Kind::Pod, OwnerKind::ReplicaSet) => &self.replica_sets,
-            (Kind::ReplicaSet, OwnerKind::Deployment) => &self.deployments,
-            _ => return None,
-        };
-        let found = table.iter().find(|((ns, known), _)| *ns == namespace && known == name);
-        found.map(|(_, object)| object).filter(|object| object.uid == *uid)
+        let of_kind = |kind: &&Kind| OwnerKind::from(**kind) == *owner_kind;
+        let kind = *owners_of(kind).iter().find(of_kind)?;
+        let mut table = self.of(kind).iter();
+        let found = table.find(|((ns, known), _)| *ns == namespace && known == name);
+        found.map(|(_, object)| (kind, object)).filter(|(_, object)| object.uid == *uid)
     }
 
     /// A random new state of an object, or a new object.
@@ -93,6 +132,16 @@ impl Cluster {
             Kind::Pod => format!("a-rather-long-replica-set-name-{}-x{number}", number % 3),
             Kind::ReplicaSet => format!("a-rather-long-replica-set-name-{number}"),
             Kind::Deployment => format!("deployment-{number}"),
+            #[cfg(feature = "statefulset")]
+            Kind::StatefulSet => format!("a-rather-long-stateful-set-name-{number}"),
+            #[cfg(feature = "statefulset")]
+            Kind::ControllerRevision => {
+                format!("a-rather-long-stateful-set-name-{}-c{number}", number % 3)
+            }
+            #[cfg(feature = "statefulset")]
+            Kind::PersistentVolumeClaim => {
+                format!("data-a-rather-long-stateful-set-name-{}-{number}", number % 3)
+            }
             other => panic!("a kind without a model: {other:?}"),
         };
         let id = (namespace, name);
@@ -142,16 +191,19 @@ impl Cluster {
     }
 
     fn random_owner(&mut self, rng: &mut Rng, kind: Kind, namespace: &str) -> Option<OwnerRef> {
-        let (owner_kind, owners) = match kind {
-            Kind::Pod => (OwnerKind::ReplicaSet, &self.replica_sets),
-            Kind::ReplicaSet => (OwnerKind::Deployment, &self.deployments),
-            Kind::Deployment => return None,
-            other => panic!("a kind without a model: {other:?}"),
+        let owner_kind = match owners_of(kind) {
+            [] => return None,
+            [only] => *only,
+            several => *rng.pick(several),
         };
+        let owners = self.of(owner_kind);
+        let owner_kind = owner_kind.into();
         let candidates: Vec<_> = owners.iter().filter(|((ns, _), _)| *ns == namespace).collect();
         match rng.below(8) {
             0 => None,
             1 => Some((OwnerKind::Other, "a-job".to_owned(), 5)),
+            // A pod controls claims, but that does not make them its members here.
+            2 if kind != Kind::Pod => Some((OwnerKind::Pod, "a-pod".to_owned(), 6)),
             2 => Some((OwnerKind::Other, "a-set".to_owned(), 6)),
             // Wrong uid, wrong name.
             3 => Some((owner_kind, "somebody".to_owned(), 1 << 40 | rng.below(3) as u64)),
@@ -174,6 +226,21 @@ pub(crate) fn apply(cache: &mut Cache<'_>, kind: Kind, id: &Id, object: &Object)
         }
         Kind::ReplicaSet => cache.apply(&replica_set(meta, &object.selector)),
         Kind::Deployment => cache.apply(&deployment(meta, &object.selector)),
+        #[cfg(feature = "statefulset")]
+        Kind::StatefulSet => {
+            let mut set = StatefulSet { meta, ..StatefulSet::default() };
+            let labels = object.selector.iter();
+            labels.for_each(|(key, value)| set.selector.match_label(fp(key), fp(value)));
+            cache.apply(&set)
+        }
+        #[cfg(feature = "statefulset")]
+        Kind::ControllerRevision => {
+            cache.apply(&ControllerRevision { meta, ..ControllerRevision::default() })
+        }
+        #[cfg(feature = "statefulset")]
+        Kind::PersistentVolumeClaim => {
+            cache.apply(&PersistentVolumeClaim { meta, ..PersistentVolumeClaim::default() })
+        }
         other => panic!("a kind without a model: {other:?}"),
     }
 }

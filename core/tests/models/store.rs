@@ -4,40 +4,41 @@ use std::collections::BTreeSet;
 
 use picokube_core::link::Slot;
 use picokube_core::store::{Applied, Cache, Change, ChangeType, Kind, Owner};
-use picokube_core::wire::{OwnerKind, ResourceVersion};
+use picokube_core::wire::ResourceVersion;
 
-use crate::cluster::{Cluster, Id, KINDS, Object, apply, delete, free};
+use crate::cluster::{
+    ALL, Cluster, Id, Object, apply, delete, free, is_listed_by_namespace, owners_of,
+};
 use crate::support::{Rng, meta, pod, room, uid};
 
+/// Of the kinds that only some builds have.
+const STATEFUL: usize = if cfg!(feature = "statefulset") { 24 } else { 0 };
+
 type Memory = picokube_core::resources! {
-    pods: 64, replica_sets: 24, deployments: 12, groups: 120, texts: 300,
+    pods: 64, replica_sets: 24, deployments: 12, stateful_sets: STATEFUL, controller_revisions: STATEFUL,
+    persistent_volume_claims: STATEFUL, groups: 240, texts: 600,
 };
 
-fn uid_in(cache: &Cache<'_>, kind: Kind, slot: Slot) -> Option<picokube_core::wire::Uid> {
+/// So many names of objects that come and go.
+fn names(kind: Kind) -> usize {
     match kind {
-        Kind::Pod => cache.pods.get(slot).map(|entry| entry.uid()),
-        Kind::ReplicaSet => cache.replica_sets.get(slot).map(|entry| entry.uid()),
-        Kind::Deployment => cache.deployments.get(slot).map(|entry| entry.uid()),
-        other => panic!("a kind without a model: {other:?}"),
+        Kind::Pod => 30,
+        Kind::ReplicaSet => 8,
+        Kind::Deployment => 4,
+        _ => 6,
     }
+}
+
+fn uid_in(cache: &Cache<'_>, kind: Kind, slot: Slot) -> Option<picokube_core::wire::Uid> {
+    cache.head(kind, slot).map(|head| head.uid())
 }
 
 fn find(cache: &Cache<'_>, kind: Kind, (namespace, name): &Id) -> Option<Slot> {
-    match kind {
-        Kind::Pod => cache.pods.find(cache.texts, namespace, name),
-        Kind::ReplicaSet => cache.replica_sets.find(cache.texts, namespace, name),
-        Kind::Deployment => cache.deployments.find(cache.texts, namespace, name),
-        other => panic!("a kind without a model: {other:?}"),
-    }
+    cache.find(kind, namespace, name)
 }
 
 fn find_uid(cache: &Cache<'_>, kind: Kind, number: u64) -> Option<Slot> {
-    match kind {
-        Kind::Pod => cache.pods.find_uid(uid(number)),
-        Kind::ReplicaSet => cache.replica_sets.find_uid(uid(number)),
-        Kind::Deployment => cache.deployments.find_uid(uid(number)),
-        other => panic!("a kind without a model: {other:?}"),
-    }
+    cache.slots(kind).find(|slot| uid_in(cache, kind, *slot) == Some(uid(number)))
 }
 
 /// What the model says about the owner of an object that is cached in `known`.
@@ -51,8 +52,7 @@ fn check_owner(
 ) {
     let resolved = object.owner.as_ref().and_then(|owner| known.resolve(kind, id.0, owner));
     match (resolved, &object.owner) {
-        (Some(resolved), _) => {
-            let kind = if kind == Kind::Pod { Kind::ReplicaSet } else { Kind::Deployment };
+        (Some((kind, resolved)), _) => {
             let slot = find_uid(cache, kind, resolved.uid);
             assert_eq!(owner, slot.map_or(Owner::Unresolved, |slot| Owner::Resolved(kind, slot)));
         }
@@ -128,25 +128,24 @@ fn apply_checked(cache: &mut Cache<'_>, known: &mut Cluster, kind: Kind, id: &Id
 
 /// The cache holds exactly `known`, by every way of looking.
 pub(crate) fn check_all(cache: &Cache<'_>, known: &Cluster) {
-    for kind in KINDS {
+    for &kind in ALL {
         for (id, object) in known.of(kind) {
             let slot = find(cache, kind, id).unwrap_or_else(|| panic!("{kind:?} {id:?} is lost"));
             assert_eq!(find_uid(cache, kind, object.uid), Some(slot));
             assert_eq!(uid_in(cache, kind, slot), Some(uid(object.uid)));
         }
-    }
-    assert_eq!(cache.pods.iter().count(), known.pods.len());
-    assert_eq!(cache.replica_sets.iter().count(), known.replica_sets.len());
-    assert_eq!(cache.deployments.iter().count(), known.deployments.len());
-    for (slot, entry) in cache.pods.iter() {
-        let name = entry.display_name(cache.texts).to_string();
-        let found = known
-            .pods
-            .iter()
-            .find(|((_, known), object)| *known == name && uid(object.uid) == entry.uid());
-        let (id, object) = found.unwrap_or_else(|| panic!("{name} is not known"));
-        assert_eq!(entry.version().number(), object.version);
-        check_owner(cache, known, Kind::Pod, id, object, cache.owner_of(Kind::Pod, slot));
+        assert_eq!(cache.slots(kind).count(), known.of(kind).len());
+        for slot in cache.slots(kind) {
+            let head = cache.head(kind, slot).unwrap();
+            let name = head.display_name(cache.texts).to_string();
+            let is_same = |((_, known), object): &(&Id, &Object)| {
+                *known == name && uid(object.uid) == head.uid()
+            };
+            let found = known.of(kind).iter().find(is_same);
+            let (id, object) = found.unwrap_or_else(|| panic!("{kind:?} {name} is not known"));
+            assert_eq!(head.version().number(), object.version);
+            check_owner(cache, known, kind, id, object, cache.owner_of(kind, slot));
+        }
     }
     check_lists(cache, known);
 }
@@ -159,34 +158,26 @@ fn check_lists(cache: &Cache<'_>, known: &Cluster) {
         assert_eq!(set.len(), count, "listed twice");
         set
     };
-    let uids = |all: Vec<picokube_core::wire::Uid>| {
-        let count = all.len();
-        let set: BTreeSet<_> = all.into_iter().collect();
-        assert_eq!(set.len(), count, "listed twice");
-        set
-    };
-    for ((namespace, name), rs) in &known.replica_sets {
-        let slot = find(cache, Kind::ReplicaSet, &(*namespace, name.clone())).unwrap();
-        let owned = uids(cache.pods_of(Kind::ReplicaSet, slot).map(|(_, pod)| pod.uid()).collect());
-        let reference = Some((OwnerKind::ReplicaSet, name.clone(), rs.uid));
-        let expected =
-            known.pods.iter().filter(|((ns, _), pod)| ns == namespace && pod.owner == reference);
-        assert_eq!(owned, expected.map(|(_, pod)| uid(pod.uid)).collect());
-        let siblings = of_slots(Kind::ReplicaSet, &mut cache.siblings_of(Kind::ReplicaSet, slot));
-        let expected = known.replica_sets.iter().filter(|((ns, _), other)| {
-            ns == namespace && rs.owner.is_some() && other.owner == rs.owner
-        });
-        assert_eq!(siblings, expected.map(|(_, rs)| uid(rs.uid)).collect());
-    }
-    for ((namespace, name), d) in &known.deployments {
-        let slot = find(cache, Kind::Deployment, &(*namespace, name.clone())).unwrap();
-        let owned = uids(cache.replica_sets_of(slot).map(|(_, rs)| rs.uid()).collect());
-        let reference = Some((OwnerKind::Deployment, name.clone(), d.uid));
-        let expected = known
-            .replica_sets
-            .iter()
-            .filter(|((ns, _), rs)| ns == namespace && rs.owner == reference);
-        assert_eq!(owned, expected.map(|(_, rs)| uid(rs.uid)).collect());
+    for &members in ALL {
+        for &owner in owners_of(members) {
+            for (id @ (namespace, name), object) in known.of(owner) {
+                let slot = find(cache, owner, id).unwrap();
+                let owned = of_slots(members, &mut cache.members_of(members, owner, slot));
+                let reference = Some((owner.into(), name.clone(), object.uid));
+                let expected = known.of(members).iter();
+                let expected =
+                    expected.filter(|((ns, _), it)| ns == namespace && it.owner == reference);
+                assert_eq!(owned, expected.map(|(_, it)| uid(it.uid)).collect());
+            }
+        }
+        for (id @ (namespace, _), object) in known.of(members) {
+            let slot = find(cache, members, id).unwrap();
+            let siblings = of_slots(members, &mut cache.siblings_of(members, slot));
+            let expected = known.of(members).iter().filter(|((ns, _), other)| {
+                ns == namespace && object.owner.is_some() && other.owner == object.owner
+            });
+            assert_eq!(siblings, expected.map(|(_, it)| uid(it.uid)).collect());
+        }
     }
     for namespace in ["default", "kube-system"] {
         let Some(text) = cache.texts.find(namespace.as_bytes()) else { continue };
@@ -194,29 +185,20 @@ fn check_lists(cache: &Cache<'_>, known: &Cluster) {
             let all = known.of(kind).iter().filter(|((ns, _), _)| *ns == namespace);
             all.filter(|(_, object)| keep(object)).map(|(_, object)| uid(object.uid)).collect()
         };
-        let orphans = of_slots(Kind::Pod, &mut cache.orphans_in(Kind::Pod, text));
-        assert_eq!(orphans, here(Kind::Pod, &|pod| pod.owner.is_none()));
-        let orphans = of_slots(Kind::ReplicaSet, &mut cache.orphans_in(Kind::ReplicaSet, text));
-        assert_eq!(orphans, here(Kind::ReplicaSet, &|rs| rs.owner.is_none()));
-        let all = of_slots(Kind::ReplicaSet, &mut cache.all_in(Kind::ReplicaSet, text));
-        assert_eq!(all, here(Kind::ReplicaSet, &|_| true));
-        let all = of_slots(Kind::Deployment, &mut cache.all_in(Kind::Deployment, text));
-        assert_eq!(all, here(Kind::Deployment, &|_| true));
-        for pod in cache.orphans_in(Kind::Pod, text).filter_map(|slot| cache.pods.get(slot)) {
-            let object = known.pods.values().find(|known| uid(known.uid) == pod.uid()).unwrap();
-            let selecting = cache.selecting(Kind::ReplicaSet, text, pod.record.labels);
-            let selecting: BTreeSet<_> =
-                selecting.filter_map(|slot| uid_in(cache, Kind::ReplicaSet, slot)).collect();
-            assert_eq!(selecting, here(Kind::ReplicaSet, &|rs| rs.selects(object)));
-        }
-        let orphans = cache.orphans_in(Kind::ReplicaSet, text);
-        for rs in orphans.filter_map(|slot| cache.replica_sets.get(slot)) {
-            let object =
-                known.replica_sets.values().find(|known| uid(known.uid) == rs.uid()).unwrap();
-            let selecting = cache.selecting(Kind::Deployment, text, rs.record.labels);
-            let selecting: BTreeSet<_> =
-                selecting.filter_map(|slot| uid_in(cache, Kind::Deployment, slot)).collect();
-            assert_eq!(selecting, here(Kind::Deployment, &|d| d.selects(object)));
+        for &kind in ALL {
+            let orphans = of_slots(kind, &mut cache.orphans_in(kind, text));
+            assert_eq!(orphans, here(kind, &|object| object.owner.is_none()));
+            let all = of_slots(kind, &mut cache.all_in(kind, text));
+            assert_eq!(all, here(kind, &|_| is_listed_by_namespace(kind)));
+            for slot in cache.orphans_in(kind, text) {
+                let orphan = uid_in(cache, kind, slot);
+                let object = known.of(kind).values().find(|known| Some(uid(known.uid)) == orphan);
+                let labels = cache.record(kind, slot).unwrap().labels();
+                for &owner in owners_of(kind) {
+                    let selecting = of_slots(owner, &mut cache.selecting(owner, text, labels));
+                    assert_eq!(selecting, here(owner, &|it| it.selects(object.unwrap())));
+                }
+            }
         }
     }
 }
@@ -232,14 +214,9 @@ fn behaves_as_plain_maps() {
         let mut server = Cluster::default();
         let mut known = Cluster::default();
         for step in 0..1_500 {
-            let kind =
-                *rng.pick(&[Kind::Pod, Kind::Pod, Kind::Pod, Kind::ReplicaSet, Kind::Deployment]);
-            let names = match kind {
-                Kind::Pod => 30,
-                Kind::ReplicaSet => 8,
-                Kind::Deployment => 4,
-                other => panic!("a kind without a model: {other:?}"),
-            };
+            // Pods are the most.
+            let kind = if rng.chance(2) { Kind::Pod } else { *rng.pick(ALL) };
+            let names = names(kind);
             match rng.below(20) {
                 0..14 => {
                     let id = server.mutate(&mut rng, kind, names);
@@ -267,13 +244,13 @@ fn behaves_as_plain_maps() {
                 check_all(&cache, &known);
             }
         }
-        for kind in KINDS {
+        for &kind in ALL {
             for (id, object) in std::mem::take(server.of_mut(kind)) {
                 delete(&mut cache, kind, &id, &object);
             }
         }
         assert_eq!((cache.texts.used(), cache.groups.used()), (0, 0), "nothing is leaked");
-        assert_eq!(cache.pods.taken() + cache.replica_sets.taken() + cache.deployments.taken(), 0);
+        assert_eq!(ALL.iter().map(|kind| cache.taken(*kind)).sum::<usize>(), 0);
     }
 }
 

@@ -7,7 +7,7 @@ use picokube_core::link::Slot;
 use picokube_core::store::{Applied, Cache, Kind, Owner, RefusalReason};
 use picokube_core::wire::OwnerKind;
 
-use crate::cluster::{Cluster, Id, KINDS, Object, apply, delete, free};
+use crate::cluster::{ALL, Cluster, Id, Object, apply, delete, free, owners_of};
 use crate::store::check_all;
 use crate::support::{Rng, meta, pod, replica_set, room, uid};
 
@@ -26,47 +26,26 @@ fn list(cache: &mut Cache<'_>, server: &Cluster, kind: Kind) -> Vec<Owner> {
 
 /// Whether the cache holds the object in the server's state.
 fn is_current(cache: &Cache<'_>, kind: Kind, (namespace, name): &Id, object: &Object) -> bool {
-    let version = match kind {
-        Kind::Pod => {
-            let slot = cache.pods.find(cache.texts, namespace, name);
-            slot.and_then(|slot| cache.pods.get(slot)).map(|entry| entry.version())
-        }
-        Kind::ReplicaSet => {
-            let slot = cache.replica_sets.find(cache.texts, namespace, name);
-            slot.and_then(|slot| cache.replica_sets.get(slot)).map(|entry| entry.version())
-        }
-        Kind::Deployment => {
-            let slot = cache.deployments.find(cache.texts, namespace, name);
-            slot.and_then(|slot| cache.deployments.get(slot)).map(|entry| entry.version())
-        }
-        other => panic!("a kind without a model: {other:?}"),
-    };
-    version.is_some_and(|version| version.number() == object.version)
+    let head = cache.find(kind, namespace, name).and_then(|slot| cache.head(kind, slot));
+    head.is_some_and(|head| head.version().number() == object.version)
 }
 
 /// The promise: whoever would decide on a missing object is blind.
 fn check_blindness(cache: &Cache<'_>, server: &Cluster) {
-    for (members, owners) in [(Kind::Pod, Kind::ReplicaSet), (Kind::ReplicaSet, Kind::Deployment)] {
+    let pairs = ALL.iter().flat_map(|&kind| owners_of(kind).iter().map(move |&of| (kind, of)));
+    for (members, owners) in pairs {
         let missing = server.of(members).iter().filter(|(id, object)| {
             object.is_ours(members) && !is_current(cache, members, id, object)
         });
         for ((namespace, _), object) in missing {
             for (id, owner) in server.of(owners).iter().filter(|((ns, _), _)| ns == namespace) {
-                let slot = match owners {
-                    Kind::ReplicaSet => cache.replica_sets.find(cache.texts, id.0, &id.1),
-                    _ => cache.deployments.find(cache.texts, id.0, &id.1),
+                let is_same = |slot: &Slot| {
+                    cache.head(owners, *slot).is_some_and(|head| head.uid() == uid(owner.uid))
                 };
-                let cached = |slot: &Slot| match owners {
-                    Kind::ReplicaSet => {
-                        cache.replica_sets.get(*slot).is_some_and(|rs| rs.uid() == uid(owner.uid))
-                    }
-                    _ => cache.deployments.get(*slot).is_some_and(|d| d.uid() == uid(owner.uid)),
-                };
-                let Some(slot) = slot.filter(cached) else { continue };
-                let owned = object
-                    .owner
-                    .as_ref()
-                    .is_some_and(|(_, name, number)| *name == id.1 && *number == owner.uid);
+                let Some(slot) = cache.find(owners, id.0, &id.1).filter(is_same) else { continue };
+                let owned = object.owner.as_ref().is_some_and(|(kind, name, number)| {
+                    *kind == owners.into() && *name == id.1 && *number == owner.uid
+                });
                 let adoptable = object.owner.is_none() && owner.selects(object);
                 if owned || adoptable {
                     assert!(cache.is_blind(owners, slot), "{id:?} decides without {object:?}");
@@ -75,6 +54,10 @@ fn check_blindness(cache: &Cache<'_>, server: &Cluster) {
         }
     }
 }
+
+/// What one object of each kind needs.
+const GROUPS: usize = if cfg!(feature = "statefulset") { 9 } else { 6 };
+const TEXTS: usize = if cfg!(feature = "statefulset") { 28 } else { 14 };
 
 /// Refusals and their reasons in so much room, whatever is asked for.
 macro_rules! under_pressure {
@@ -94,12 +77,12 @@ fn pressure(seed: u64, mut cache: Cache<'_>, reasons: &mut BTreeSet<String>) -> 
     let mut rng = Rng::new(seed);
     let mut server = Cluster::default();
     for _ in 0..600 {
-        let kind = *rng.pick(&[Kind::Pod, Kind::Pod, Kind::ReplicaSet, Kind::Deployment]);
+        let kind = if rng.chance(3) { Kind::Pod } else { *rng.pick(ALL) };
         let names = match kind {
             Kind::Pod => 12,
             Kind::ReplicaSet => 5,
             Kind::Deployment => 3,
-            other => panic!("a kind without a model: {other:?}"),
+            _ => 6,
         };
         match rng.below(10) {
             0..6 => {
@@ -130,7 +113,7 @@ fn pressure(seed: u64, mut cache: Cache<'_>, reasons: &mut BTreeSet<String>) -> 
 
 /// Objects go until the rest fits: then lists, each for a reason, heal everything.
 fn drain(rng: &mut Rng, cache: &mut Cache<'_>, server: &mut Cluster) {
-    for kind in KINDS {
+    for &kind in ALL {
         while server.of(kind).len() > 1 {
             let at = rng.below(server.of(kind).len());
             let id = server.of(kind).keys().nth(at).unwrap().clone();
@@ -139,26 +122,23 @@ fn drain(rng: &mut Rng, cache: &mut Cache<'_>, server: &mut Cluster) {
         }
     }
     for _ in 0..10 {
-        for kind in KINDS {
+        for &kind in ALL {
             if cache.take_relist_wish(kind) {
                 list(cache, server, kind);
             }
         }
     }
     let mut known = server.clone();
-    known.pods.retain(|_, pod| pod.is_ours(Kind::Pod));
+    ALL.iter().for_each(|&kind| known.of_mut(kind).retain(|_, it| it.is_ours(kind)));
     check_all(cache, &known);
-    for kind in KINDS {
+    for &kind in ALL {
         assert_eq!(cache.refused(kind), 0, "{kind:?}");
         assert!(!cache.is_everyone_blind(kind));
     }
-    for (slot, _) in cache.replica_sets.iter() {
-        assert!(!cache.is_blind(Kind::ReplicaSet, slot));
+    for &kind in ALL {
+        assert!(cache.slots(kind).all(|slot| !cache.is_blind(kind, slot)));
     }
-    for (slot, _) in cache.deployments.iter() {
-        assert!(!cache.is_blind(Kind::Deployment, slot));
-    }
-    for kind in KINDS {
+    for &kind in ALL {
         for (id, object) in std::mem::take(server.of_mut(kind)) {
             delete(cache, kind, &id, &object);
         }
@@ -170,24 +150,21 @@ fn drain(rng: &mut Rng, cache: &mut Cache<'_>, server: &mut Cluster) {
 fn nobody_decides_on_half_a_view_when_tables_are_full() {
     let (refusals, reasons) = under_pressure!(0..60, 5, 3, 2; 60, 100);
     assert!(refusals > 1_000, "{refusals}");
-    let all = ["Deployment TableFull", "Pod TableFull", "ReplicaSet TableFull"];
-    assert_eq!(reasons, all.map(str::to_owned).into());
+    assert_eq!(reasons, ALL.iter().map(|kind| format!("{kind:?} TableFull")).collect());
 }
 
 #[test]
 fn nobody_decides_on_half_a_view_when_texts_are_full() {
-    let (refusals, reasons) = under_pressure!(0..60, 40, 20, 10; 60, 14);
+    let (refusals, reasons) = under_pressure!(0..60, 40, 20, 10; 60, TEXTS);
     assert!(refusals > 1_000, "{refusals}");
-    let all = ["Deployment TextFull", "Pod TextFull", "ReplicaSet TextFull"];
-    assert_eq!(reasons, all.map(str::to_owned).into());
+    assert_eq!(reasons, ALL.iter().map(|kind| format!("{kind:?} TextFull")).collect());
 }
 
 #[test]
 fn nobody_decides_on_half_a_view_when_groups_are_full() {
-    let (refusals, reasons) = under_pressure!(0..60, 40, 20, 10; 6, 200);
+    let (refusals, reasons) = under_pressure!(0..60, 40, 20, 10; GROUPS, 200);
     assert!(refusals > 1_000, "{refusals}");
-    let all = ["Deployment GroupsFull", "Pod GroupsFull", "ReplicaSet GroupsFull"];
-    assert_eq!(reasons, all.map(str::to_owned).into());
+    assert_eq!(reasons, ALL.iter().map(|kind| format!("{kind:?} GroupsFull")).collect());
 }
 
 #[test]
@@ -195,7 +172,7 @@ fn each_table_holds_exactly_its_capacity() {
     for count in 3..=5 {
         let mut memory = room!(4, 4, 4; 30, 60);
         let mut cache = memory.parts().cache;
-        for kind in KINDS {
+        for &kind in ALL {
             let applied: Vec<_> = (0..count)
                 .map(|number| {
                     let object = Object {

@@ -44,14 +44,17 @@ pub(crate) fn fp(text: &str) -> Fingerprint {
     Fingerprint::of(text)
 }
 
-/// The controller reference of an object: kind, name, uid.
-/// Memory for so many pods, ReplicaSets and Deployments; groups and texts.
+/// Memory for so many pods, ReplicaSets and Deployments; groups and texts. And for as many claims as pods,
+/// and as many StatefulSets and revisions as ReplicaSets, in builds that have them.
 macro_rules! room {
     ($pods:expr, $replica_sets:expr, $deployments:expr; $groups:expr, $texts:expr) => {
         <picokube_core::resources! {
             pods: $pods,
             replica_sets: $replica_sets,
             deployments: $deployments,
+            stateful_sets: if cfg!(feature = "statefulset") { $replica_sets } else { 0 },
+            controller_revisions: if cfg!(feature = "statefulset") { $replica_sets } else { 0 },
+            persistent_volume_claims: if cfg!(feature = "statefulset") { $pods } else { 0 },
             groups: $groups,
             texts: $texts,
         }>::new()
@@ -59,6 +62,7 @@ macro_rules! room {
 }
 pub(crate) use room;
 
+/// The controller reference of an object: kind, name, uid.
 pub(crate) type OwnerRef = (OwnerKind, String, u64);
 
 pub(crate) fn meta(

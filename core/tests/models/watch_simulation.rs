@@ -453,7 +453,7 @@ fn the_cache_follows_the_server() {
             rewinds += watch.counts().rewinds;
         }
         let mut known = simulation.server.clone();
-        known.pods.retain(|_, pod| pod.is_ours(Kind::Pod));
+        known.of_mut(Kind::Pod).retain(|_, pod| pod.is_ours(Kind::Pod));
         crate::store::check_all(&cache, &known);
     }
     eprintln!("{lists} lists, {watches} watches, {errors} errors, {rewinds} rewinds");
@@ -546,6 +546,8 @@ fn json(kind: Kind, (namespace, object_name): &Id, object: &Object) -> String {
             OwnerKind::Deployment => "Deployment",
             OwnerKind::ReplicaSet => "ReplicaSet",
             OwnerKind::Pod => "Pod",
+            #[cfg(feature = "statefulset")]
+            OwnerKind::StatefulSet => "StatefulSet",
             other => panic!("a kind without a model: {other:?}"),
         };
         write!(
