@@ -16,6 +16,9 @@ impl Slot {
     /// The most elements that slots can tell apart.
     pub const MOST: usize = u16::MAX as usize;
 
+    /// The slot of the first element.
+    pub const FIRST: Self = Self(NonZeroU16::MIN);
+
     /// The slot of the element at `index`, if slots reach that far.
     pub const fn from_index(index: usize) -> Option<Self> {
         if index >= Self::MOST {

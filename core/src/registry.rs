@@ -18,6 +18,9 @@ macro_rules! controllers {
             $($first)*
             Deployment "`deployment-controller`" deployment DeploymentController deployments DEPLOYMENTS
             ReplicaSet "`replicaset-controller`" replicaset ReplicaSetController replica_sets REPLICA_SETS
+            #[cfg(feature = "statefulset")]
+            StatefulSet "`statefulset-controller`" statefulset StatefulSetController
+            stateful_sets STATEFUL_SETS
             #[cfg(feature = "replication-controller")]
             ReplicationController "`replicationcontroller-controller`" replication_controller
             ReplicaSetController replication_controllers REPLICATION_CONTROLLERS

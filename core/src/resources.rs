@@ -3,6 +3,8 @@
 use crate::control::Ranked;
 use crate::kind::{Kind, kinds};
 use crate::registry::{ControllerParts, controllers};
+#[cfg(feature = "statefulset")]
+use crate::statefulset::PodFacts;
 use crate::store::{Cache, Group, Groups, TableMemory};
 use crate::text::{Cell, Interner};
 
@@ -65,6 +67,8 @@ macro_rules! define {
             tables: Tables<$($capacity),*>,
             keys: KeysOfControllers<$($capacity),*>,
             ranking: [Ranked; PODS],
+            #[cfg(feature = "statefulset")]
+            ordinals: [PodFacts; PODS],
         }
 
         #[derive(Debug)]
@@ -90,6 +94,8 @@ macro_rules! define {
                         $($(#[$of_controller])* $field: crate::$module::Memory::NEW,)*
                     },
                     ranking: [Ranked::NONE; PODS],
+                    #[cfg(feature = "statefulset")]
+                    ordinals: [PodFacts::NONE; PODS],
                 }
             }
 
@@ -106,6 +112,8 @@ macro_rules! define {
                         $field: self.keys.$field.parts(&crate::$module::INFO),)*
                     },
                     ranking: &mut self.ranking,
+                    #[cfg(feature = "statefulset")]
+                    ordinals: &mut self.ordinals,
                 }
             }
         }
@@ -175,6 +183,9 @@ pub struct Parts<'a> {
     pub controllers: ControllerParts<'a>,
     /// Room to rank pods.
     pub ranking: &'a mut [Ranked],
+    /// Room to look at the pods of a StatefulSet by ordinal.
+    #[cfg(feature = "statefulset")]
+    pub ordinals: &'a mut [PodFacts],
 }
 
 /// Memory for tests of what does not depend on its size.

@@ -30,6 +30,16 @@ fn deployments_that_count_terminating_replicas_behave_as_recorded() -> Result<()
     play(&["dt-*"], &["--manual", "--feature-gates", gate])
 }
 
+#[test]
+fn stateful_sets_behave_as_recorded() -> Result<()> {
+    play(&["s-*"], &["--manual"])
+}
+
+#[test]
+fn stateful_sets_that_may_have_several_pods_unavailable_behave_as_recorded() -> Result<()> {
+    play(&["sg-*"], &["--manual", "--feature-gates", "MaxUnavailableStatefulSet=true"])
+}
+
 fn play(scenarios: &[&str], options: &[&str]) -> Result<()> {
     let has_controllers = !options.contains(&"--no-controllers");
     let suite = Suite {

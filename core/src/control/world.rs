@@ -22,6 +22,12 @@ pub(crate) struct World<'w, 'a> {
     pub(crate) has_room: &'w dyn Fn(&Write) -> bool,
     /// Whether `status.terminatingReplicas` is kept.
     pub(crate) terminating_replicas: bool,
+    /// Room to look at the pods of a StatefulSet by ordinal.
+    #[cfg(feature = "statefulset")]
+    pub(crate) ordinals: &'w mut [crate::statefulset::PodFacts],
+    /// Whether `maxUnavailable` of a StatefulSet counts.
+    #[cfg(feature = "statefulset")]
+    pub(crate) max_unavailable_stateful_set: bool,
     /// How long a status may wait that only tells how far things are.
     pub(crate) status_lag: Duration,
     pub(crate) now: Instant,

@@ -126,6 +126,12 @@ impl Write {
         Self { purpose, method, body, ..Self::get(kind, source, head) }
     }
 
+    /// Whether it deletes its object.
+    #[cfg(feature = "statefulset")]
+    pub(crate) fn is_delete(&self) -> bool {
+        self.method == Method::Delete
+    }
+
     /// Whether it changes the object that another one is about, too.
     pub(crate) fn collides(&self, other: &Self) -> bool {
         let changes = |write: &Self| matches!(write.method, Method::Patch | Method::Delete);

@@ -81,6 +81,29 @@ pub enum Message {
     LastRevisionNotFound,
     /// The selector of a Deployment is empty.
     SelectingAll,
+    /// A StatefulSet created, updated or deleted a pod, or could not.
+    #[cfg(feature = "statefulset")]
+    StatefulSetPod {
+        /// What it did.
+        verb: PodVerb,
+        /// The pod.
+        pod: Name,
+        /// Why it could not.
+        error: Option<Text>,
+    },
+    /// A StatefulSet created a claim for a pod, or could not.
+    #[cfg(feature = "statefulset")]
+    CreatedClaim {
+        /// The claim.
+        claim: Name,
+        /// The pod.
+        pod: Name,
+        /// Why it could not.
+        error: Option<Text>,
+    },
+    /// A claim of a StatefulSet's pod belongs to somebody else.
+    #[cfg(feature = "statefulset")]
+    ConflictingController(Name),
     /// Objects did not fit into the controller's memory.
     Blind(Kind),
     /// One of the objects could not be kept.
@@ -92,6 +115,18 @@ pub enum Message {
         /// Why.
         reason: RefusalReason,
     },
+}
+
+/// What a StatefulSet does to a pod.
+#[cfg(feature = "statefulset")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodVerb {
+    /// Create it.
+    Create = 1,
+    /// Update it.
+    Update,
+    /// Delete it.
+    Delete,
 }
 
 impl Message {
@@ -110,6 +145,21 @@ impl Message {
                 "DeploymentRollbackRevisionNotFound"
             }
             Self::SelectingAll => "SelectingAll",
+            #[cfg(feature = "statefulset")]
+            Self::StatefulSetPod { verb, error, .. } => match (verb, error) {
+                (PodVerb::Create, None) => "SuccessfulCreate",
+                (PodVerb::Update, None) => "SuccessfulUpdate",
+                (PodVerb::Delete, None) => "SuccessfulDelete",
+                (PodVerb::Create, Some(_)) => "FailedCreate",
+                (PodVerb::Update, Some(_)) => "FailedUpdate",
+                (PodVerb::Delete, Some(_)) => "FailedDelete",
+            },
+            #[cfg(feature = "statefulset")]
+            Self::CreatedClaim { error: None, .. } => "SuccessfulCreate",
+            #[cfg(feature = "statefulset")]
+            Self::CreatedClaim { .. } => "FailedCreate",
+            #[cfg(feature = "statefulset")]
+            Self::ConflictingController(_) => "ConflictingController",
             Self::Refused { reason: RefusalReason::Faulty(_), .. } => "FaultyObject",
             Self::Blind(_) | Self::Refused { .. } => "ControllerMemoryFull",
         }
@@ -122,6 +172,10 @@ impl Message {
             | Self::CreatedPod(_)
             | Self::DeletedPod(_)
             | Self::RolledBack(_) => EventType::Normal,
+            #[cfg(feature = "statefulset")]
+            Self::StatefulSetPod { error: None, .. } | Self::CreatedClaim { error: None, .. } => {
+                EventType::Normal
+            }
             _ => EventType::Warning,
         }
     }
@@ -141,6 +195,21 @@ impl Message {
             Self::Refused { name, .. } => {
                 name.retain(texts);
             }
+            #[cfg(feature = "statefulset")]
+            Self::ConflictingController(name) => {
+                name.retain(texts);
+            }
+            #[cfg(feature = "statefulset")]
+            Self::StatefulSetPod { pod, error, .. } => {
+                pod.retain(texts);
+                texts.retain(error.unwrap_or_default());
+            }
+            #[cfg(feature = "statefulset")]
+            Self::CreatedClaim { claim, pod, error } => {
+                claim.retain(texts);
+                pod.retain(texts);
+                texts.retain(error.unwrap_or_default());
+            }
             _ => {}
         }
     }
@@ -156,6 +225,19 @@ impl Message {
                 texts.release(error);
             }
             Self::Refused { name, .. } => name.release(texts),
+            #[cfg(feature = "statefulset")]
+            Self::ConflictingController(name) => name.release(texts),
+            #[cfg(feature = "statefulset")]
+            Self::StatefulSetPod { pod, error, .. } => {
+                pod.release(texts);
+                texts.release(error.unwrap_or_default());
+            }
+            #[cfg(feature = "statefulset")]
+            Self::CreatedClaim { claim, pod, error } => {
+                claim.release(texts);
+                pod.release(texts);
+                texts.release(error.unwrap_or_default());
+            }
             _ => {}
         }
     }
@@ -201,6 +283,32 @@ impl Message {
             Self::SelectingAll => out.write_str(
                 "This deployment is selecting all pods. A non-empty selector is required.",
             ),
+            #[cfg(feature = "statefulset")]
+            Self::StatefulSetPod { verb, pod, error } => {
+                let verb = match verb {
+                    PodVerb::Create => "create",
+                    PodVerb::Update => "update",
+                    PodVerb::Delete => "delete",
+                };
+                let pod = pod.display(texts);
+                write!(out, "{verb} Pod {pod} in StatefulSet {subject} ")?;
+                write_result(out, texts, "successful", error)
+            }
+            #[cfg(feature = "statefulset")]
+            Self::CreatedClaim { claim, pod, error } => {
+                let (claim, pod) = (claim.display(texts), pod.display(texts));
+                // The words differ on the wire.
+                let link = if error.is_some() { "for " } else { "" };
+                write!(out, "create Claim {claim} {link}Pod {pod} in StatefulSet {subject} ")?;
+                write_result(out, texts, "success", error)
+            }
+            #[cfg(feature = "statefulset")]
+            Self::ConflictingController(claim) => write!(
+                out,
+                "PersistentVolumeClaim {} has a conflicting OwnerReference that acts as a manging \
+                 controller, the retention policy is ignored for this claim",
+                claim.display(texts)
+            ),
             Self::Refused { kind, name, reason } => write!(
                 out,
                 "{} \"{}\" cannot be kept: {reason}; nothing is created or deleted for \"{subject}\" \
@@ -223,6 +331,23 @@ impl Message {
                      is created or deleted until they do"
                 )
             }
+        }
+    }
+}
+
+/// Writes how something went.
+#[cfg(feature = "statefulset")]
+fn write_result(
+    out: &mut dyn fmt::Write,
+    texts: &Interner,
+    good: &str,
+    error: Option<Text>,
+) -> fmt::Result {
+    match error {
+        None => out.write_str(good),
+        Some(error) => {
+            out.write_str("failed error: ")?;
+            write_text(out, texts, error)
         }
     }
 }

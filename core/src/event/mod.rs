@@ -11,6 +11,8 @@ mod recorder;
 mod write;
 
 pub use correlate::Remembered;
+#[cfg(feature = "statefulset")]
+pub use message::PodVerb;
 pub(crate) use message::write_text;
 pub use message::{EventType, Message, Subject};
 pub use recorder::{Event, Recorder, Sending};

@@ -37,7 +37,7 @@ pub struct Recorder<S: ?Sized = [Event]> {
     len: u16,
     tick: u64,
     last_name: u64,
-    current: Option<Current>,
+    current: ZeroOption<Current>,
     dropped: u32,
     events: S,
 }
@@ -81,7 +81,7 @@ impl<const N: usize> Recorder<[Event; N]> {
             len: 0,
             tick: 0,
             last_name: 0,
-            current: None,
+            current: ZeroOption::None,
             dropped: 0,
             events: [Event::EMPTY; N],
         }
@@ -119,16 +119,19 @@ impl Recorder {
 
     /// What is to be sent now: the event at hand, or else the next one that is not silenced.
     pub fn poll(&mut self, texts: &mut Interner, now: Instant) -> Option<Sending> {
-        while self.current.is_none() {
+        while self.current.as_ref().is_none() {
             let next = self.take()?;
             self.begin(texts, next, now);
         }
-        self.current.filter(|current| current.not_before <= now).map(|current| current.sending)
+        self.current
+            .get()
+            .filter(|current| current.not_before <= now)
+            .map(|current| current.sending)
     }
 
     /// When [`poll`](Self::poll) has something to send, if it has something.
     pub fn poll_at(&self) -> Option<Instant> {
-        match self.current {
+        match self.current.get() {
             Some(current) => Some(current.not_before),
             None => (self.len > 0).then_some(Instant::ZERO),
         }
@@ -138,17 +141,17 @@ impl Recorder {
     /// was to be counted may be gone, and is then sent as new.
     pub fn answered(&mut self, texts: &mut Interner, status: u16) {
         match &mut self.current {
-            Some(current) if status == 404 && current.sending == Sending::Count => {
+            ZeroOption::Some(current) if status == 404 && current.sending == Sending::Count => {
                 current.sending = Sending::Create;
             }
-            Some(_) if status >= 400 && planted(Bug::EventsForEver) => {}
+            ZeroOption::Some(_) if status >= 400 && planted(Bug::EventsForEver) => {}
             _ => self.end(texts),
         }
     }
 
     /// The server could not be reached: once more later, but not forever.
     pub fn failed(&mut self, texts: &mut Interner, now: Instant, random: u32) {
-        let Some(current) = &mut self.current else { return };
+        let ZeroOption::Some(current) = &mut self.current else { return };
         current.tries += 1;
         if current.tries >= TRIES {
             self.dropped = self.dropped.wrapping_add(1);
@@ -177,7 +180,7 @@ impl Recorder {
 
     /// Which component the event at hand is from.
     pub fn component(&self) -> Option<&'static str> {
-        self.current.map(|current| current.event.subject.component)
+        self.current.get().map(|current| current.event.subject.component)
     }
 
     /// Events that were dropped.
@@ -204,7 +207,8 @@ impl Recorder {
         let correlated =
             correlate(&mut self.events, self.tick, &keys, self.last_name, now, event.at);
         let sending = if correlated.count > 1 { Sending::Count } else { Sending::Create };
-        self.current = Some(Current { event, correlated, sending, tries: 0, not_before: now });
+        self.current =
+            ZeroOption::Some(Current { event, correlated, sending, tries: 0, not_before: now });
         if correlated.silenced {
             self.end(texts);
         }

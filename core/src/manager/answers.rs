@@ -114,6 +114,8 @@ impl Manager<'_> {
         let Some(wall) = self.wall.at(now) else { return };
         let watch = self.watches.get(write.kind as usize);
         let seen = watch.and_then(|watch| watch.version()).unwrap_or_default();
+        #[cfg(feature = "statefulset")]
+        let ordinals = &mut *self.ordinals;
         let Self { cache, controllers, ranking, decoder, recorder, settings, metrics, .. } = self;
         let wall_now = Some(wall);
         let informers = &mut Informers { controllers, recorder, metrics, now, wall: wall_now };
@@ -129,6 +131,10 @@ impl Manager<'_> {
             peers: Peers { before, after },
             has_room: &|_| false,
             terminating_replicas: settings.terminating_replicas,
+            #[cfg(feature = "statefulset")]
+            ordinals,
+            #[cfg(feature = "statefulset")]
+            max_unavailable_stateful_set: settings.max_unavailable_stateful_set,
             status_lag: settings.status_lag,
             now,
             wall,

@@ -49,6 +49,8 @@ pub struct Manager<'a> {
     cache: Cache<'a>,
     controllers: Controllers<'a>,
     ranking: &'a mut [Ranked],
+    #[cfg(feature = "statefulset")]
+    ordinals: &'a mut [crate::statefulset::PodFacts],
     lanes: Lanes<'a>,
     recorder: &'a mut Recorder,
     /// The event at hand.
@@ -83,7 +85,13 @@ impl<'a> Manager<'a> {
         settings: Settings,
         seed: u64,
     ) -> Self {
-        let Parts { cache, controllers, ranking } = parts;
+        let Parts {
+            cache,
+            controllers,
+            ranking,
+            #[cfg(feature = "statefulset")]
+            ordinals,
+        } = parts;
         let WorkspaceParts { lanes, workers, recorder, decoder } = workspace;
         cache.texts.seed(seed);
         let has_room = |controller: ControllerName| cache.capacity(controller.info().key) > 0;
@@ -109,6 +117,8 @@ impl<'a> Manager<'a> {
             cache,
             controllers: Controllers::start(controllers, workers),
             ranking,
+            #[cfg(feature = "statefulset")]
+            ordinals,
             lanes,
             recorder,
             event: ClientRequest::NONE,

@@ -18,6 +18,8 @@ pub struct Settings {
     /// The feature gate `DeploymentReplicaSetTerminatingReplicas`: whether
     /// `status.terminatingReplicas` is kept.
     pub terminating_replicas: bool,
+    /// The feature gate `MaxUnavailableStatefulSet`: whether `maxUnavailable` of a StatefulSet counts.
+    pub max_unavailable_stateful_set: bool,
     /// How fast each controller may send; `None` is as fast as it can.
     pub rate: Option<Rate>,
     /// How often every object is looked at again without a cause; `None` is never.
@@ -40,6 +42,7 @@ impl Settings {
         namespaces: &[],
         label_selector: None,
         terminating_replicas: false,
+        max_unavailable_stateful_set: false,
         rate: Some(Rate::KUBERNETES),
         resync: Some(Duration::from_secs(12 * 3600)),
         status_lag: Duration::ZERO,

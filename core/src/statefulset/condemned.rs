@@ -1,7 +1,7 @@
 //! Scaling down: condemned pods go, the highest ordinal first.
 
 use super::plan::{DeleteReason, Plan, Step};
-use super::view::{PodFacts, View};
+use super::view::View;
 
 /// Plans what becomes of the condemned pods. Whether the sync goes on: with `OrderedReady` only once there
 /// are none, since scaling takes precedence over updates.
@@ -12,7 +12,7 @@ pub(super) fn process(view: &View<'_>, plan: &mut Plan) -> bool {
 /// Claims that are to go with their pods have to belong to them first.
 fn fix_claims(view: &View<'_>, plan: &mut Plan) -> bool {
     view.condemned().all(|pod| {
-        let PodFacts { ordinal, slot, .. } = *pod;
+        let (ordinal, slot) = (pod.ordinal, pod.slot());
         view.claims.are_right(ordinal, true)
             || plan.push(Step::FixClaims { ordinal, pod: slot, is_condemned: true })
     })

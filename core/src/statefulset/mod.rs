@@ -5,8 +5,13 @@
 //! ([`revisions`]), beside it whom claims belong to ([`retention`]) and what everything is called
 //! ([`identity`]).
 
+mod answers;
+mod body;
+mod claims;
 mod condemned;
+mod controller;
 mod decide;
+mod facts;
 mod heal;
 pub mod identity;
 mod plan;
@@ -15,10 +20,14 @@ pub mod retention;
 pub mod revisions;
 mod rolling_update;
 mod status;
+mod sync;
 #[cfg(test)]
 mod testing;
 mod view;
+mod worker;
 
+pub use controller::{INFO, Memory, Parts, WorkerParts, Workers};
+pub(crate) use controller::{StatefulSetController, start};
 pub use decide::{Impossible, decide};
 pub use plan::{DeleteReason, End, NewRevision, Phase, Plan, STEPS, Step};
 pub use status::StatusWrite;

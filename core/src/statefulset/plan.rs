@@ -159,7 +159,7 @@ impl Plan {
 
     /// Adds the deletion of a pod.
     pub(super) fn delete(&mut self, pod: &PodFacts, reason: DeleteReason, lowers: bool) -> bool {
-        let PodFacts { ordinal, slot, .. } = *pod;
+        let (ordinal, slot) = (pod.ordinal, pod.slot());
         self.push(Step::Delete { ordinal, pod: slot, reason, lowers_current: lowers })
     }
 

@@ -30,7 +30,7 @@ fn create(view: &View<'_>, ordinal: i32, plan: &mut Plan) -> bool {
 
 /// Sees to a pod that is there. Whether the next one may be looked at.
 fn keep(view: &View<'_>, pod: &PodFacts, plan: &mut Plan) -> bool {
-    let PodFacts { ordinal, slot, .. } = *pod;
+    let (ordinal, slot) = (pod.ordinal, pod.slot());
     if pod.has_ended() {
         if !pod.is_terminating() {
             plan.delete(pod, DeleteReason::Ended, false);

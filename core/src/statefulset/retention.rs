@@ -37,9 +37,10 @@ pub struct Owners {
 
 /// What is to be done about the owner references of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Verdict {
     /// Nothing.
-    Right,
+    Right = 1,
     /// Nothing: it belongs to a set or a pod that was.
     Leave {
         /// `ConflictingController` is told where the claims of the pod are seen to.

@@ -39,12 +39,12 @@ pub enum UpdateRevision {
     },
 }
 
-/// The revision that the template asks for. `revisions` are in the order of their names.
-pub fn update_revision(revisions: &[Revision]) -> UpdateRevision {
-    let newest = revisions.iter().max_by_key(|revision| revision.age());
+/// The revision that the template asks for. Of equally old ones, that comes first which does in `revisions`.
+pub fn update_revision(revisions: impl Iterator<Item = Revision> + Clone) -> UpdateRevision {
+    let newest = revisions.clone().max_by_key(Revision::age);
     let next = newest.map_or(1, |newest| newest.revision.saturating_add(1));
     // The newest of all is also the newest of those that are equal, if it is equal.
-    match revisions.iter().filter(|one| one.is_equal).max_by_key(|revision| revision.age()) {
+    match revisions.filter(|one| one.is_equal).max_by_key(Revision::age) {
         None => UpdateRevision::Create { revision: next },
         Some(equal) if Some(equal) == newest => UpdateRevision::Use(equal.slot),
         Some(equal) => UpdateRevision::Bump { slot: equal.slot, revision: next },
@@ -52,21 +52,20 @@ pub fn update_revision(revisions: &[Revision]) -> UpdateRevision {
 }
 
 /// The revision that the pods come from; `None` means the update revision.
-pub fn current_revision(revisions: &[Revision]) -> Option<Slot> {
-    revisions.iter().find(|revision| revision.is_named).map(|revision| revision.slot)
+pub fn current_revision(mut revisions: impl Iterator<Item = Revision>) -> Option<Slot> {
+    revisions.find(|revision| revision.is_named).map(|revision| revision.slot)
 }
 
-/// The oldest revision of the history, if that has more than `limit`. A negative limit keeps all. `revisions`
-/// are in the order of their names.
-pub fn next_surplus(revisions: &[Revision], limit: i32) -> Option<Slot> {
-    let history = || revisions.iter().filter(|revision| !revision.is_live);
+/// The oldest revision of the history, if that has more than `limit`. A negative limit keeps all.
+pub fn next_surplus(revisions: impl Iterator<Item = Revision> + Clone, limit: i32) -> Option<Slot> {
+    let history = revisions.filter(|revision| !revision.is_live);
     let limit = usize::try_from(limit).ok()?;
-    let oldest = history().min_by_key(|revision| revision.age())?;
-    (history().count() > limit).then_some(oldest.slot)
+    let oldest = history.clone().min_by_key(Revision::age)?;
+    (history.count() > limit).then_some(oldest.slot)
 }
 
 impl Revision {
-    /// Of equals, the order of names decides: `max_by_key` takes the last of them, `min_by_key` the first.
+    /// Of equals, `max_by_key` takes the last, `min_by_key` the first.
     const fn age(&self) -> (i64, Seconds) {
         (self.revision, self.created)
     }
@@ -115,16 +114,16 @@ mod tests {
             (&[(2, 5, true), (2, 5, true)], Use(slot(1))),
             (&[(i64::MAX, 5, false)], Create { revision: i64::MAX }),
         ] {
-            assert_eq!(update_revision(&revisions(rows)), expected, "{rows:?}");
+            assert_eq!(update_revision(revisions(rows).iter().copied()), expected, "{rows:?}");
         }
     }
 
     #[test]
     fn the_current_revision_is_the_one_in_the_status() {
         let mut revisions = revisions(&[(1, 5, false), (2, 6, true)]);
-        assert_eq!(current_revision(&revisions), None);
+        assert_eq!(current_revision(revisions.iter().copied()), None);
         revisions[0].is_named = true;
-        assert_eq!(current_revision(&revisions), Some(slot(0)));
+        assert_eq!(current_revision(revisions.iter().copied()), Some(slot(0)));
     }
 
     /// Upstream's LimitsHistory.
@@ -144,17 +143,20 @@ mod tests {
             let mut revisions = revisions(&rows);
             revisions.iter_mut().for_each(|one| one.is_live = live.contains(&one.slot.index()));
             let mut gone = Vec::new();
-            while let Some(surplus) = next_surplus(&revisions, limit) {
+            while let Some(surplus) = next_surplus(revisions.iter().copied(), limit) {
                 revisions.retain(|revision| revision.slot != surplus);
                 gone.push(surplus.index());
             }
             assert_eq!(gone, expected, "{limit} {live:?}");
         }
-        assert_eq!(next_surplus(&[], 0), None);
+        assert_eq!(next_surplus([].into_iter(), 0), None);
     }
 
     #[test]
     fn of_equals_the_one_whose_name_comes_first_goes_first() {
-        assert_eq!(next_surplus(&revisions(&[(1, 5, false), (1, 5, false)]), 1), Some(slot(0)));
+        assert_eq!(
+            next_surplus(revisions(&[(1, 5, false), (1, 5, false)]).into_iter(), 1),
+            Some(slot(0))
+        );
     }
 }

@@ -73,7 +73,7 @@ fn pod(ordinal: i32, word: &str) -> PodFacts {
         | PodState::UPDATED.when(is('u'))
         | PodState::IDENTITY.when(!is('i'))
         | PodState::STORAGE.when(!is('s'));
-    PodFacts { ordinal, slot: Slot::from_index(ordinal as usize).unwrap(), state }
+    PodFacts::new(ordinal, Slot::from_index(ordinal as usize).unwrap(), state)
 }
 
 pub(super) fn plan(set: Facts, words: &str, claims: ClaimTable) -> Plan {

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::BitOr;
 
-use crate::link::Slot;
+use crate::link::{Link, Slot};
 use crate::wire::IntOrPercent;
 
 /// The facts about one StatefulSet, its pods and their claims, as they are when a sync begins.
@@ -104,8 +104,8 @@ pub trait Claims {
 pub struct PodFacts {
     /// Its place in the set.
     pub ordinal: i32,
-    /// Where it is cached.
-    pub slot: Slot,
+    /// Where it is cached; nowhere is the same bits as no pod at all.
+    slot: Link,
     /// What it is like.
     pub state: PodState,
 }
@@ -240,6 +240,23 @@ impl Facts {
 }
 
 impl PodFacts {
+    /// No pod.
+    pub const NONE: Self = Self { ordinal: 0, slot: None, state: PodState::NONE };
+
+    /// The pod of an ordinal in a slot.
+    pub const fn new(ordinal: i32, slot: Slot, state: PodState) -> Self {
+        Self { ordinal, slot: Some(slot), state }
+    }
+
+    /// Where it is cached.
+    pub const fn slot(&self) -> Slot {
+        match self.slot {
+            Some(slot) => slot,
+            // No decision is about no pod.
+            None => Slot::FIRST,
+        }
+    }
+
     /// It is there, for all that its phase tells.
     pub const fn is_created(&self) -> bool {
         self.state.has(PodState::CREATED)

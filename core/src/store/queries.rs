@@ -13,7 +13,12 @@ use super::{Cache, Entry, Pod, ReplicaSet};
 
 impl Cache<'_> {
     /// The objects of a kind that another one controls.
-    pub fn members_of(&self, members: Kind, owner: Kind, slot: Slot) -> impl Iterator<Item = Slot> {
+    pub fn members_of(
+        &self,
+        members: Kind,
+        owner: Kind,
+        slot: Slot,
+    ) -> impl Iterator<Item = Slot> + Clone {
         self.members(members, List::Owned, self.owned_key(members, owner, slot))
     }
 
@@ -144,7 +149,12 @@ impl Cache<'_> {
         self.first_member(Some(namespace_key(kind, Role::IN_NAMESPACE, namespace)))
     }
 
-    fn members(&self, kind: Kind, list: List, key: Option<GroupKey>) -> impl Iterator<Item = Slot> {
+    fn members(
+        &self,
+        kind: Kind,
+        list: List,
+        key: Option<GroupKey>,
+    ) -> impl Iterator<Item = Slot> + Clone {
         let index = self.index(kind);
         core::iter::successors(self.first_member(key), move |slot| index.after(*slot, list))
     }

@@ -111,7 +111,7 @@ impl State {
             | PodState::IDENTITY.when(pod.identity)
             | PodState::STORAGE.when(pod.storage);
         let slot = Slot::from_index(1_000 + pod.ordinal as usize).unwrap();
-        PodFacts { ordinal: pod.ordinal as i32, slot, state }
+        PodFacts::new(pod.ordinal as i32, slot, state)
     }
 
     fn action(&self, step: &Step) -> Action {

@@ -109,17 +109,17 @@ impl Cluster {
         let pods: Vec<PodFacts> = self
             .pods
             .iter()
-            .map(|(&ordinal, pod)| PodFacts {
-                ordinal,
-                slot: Slot::from_index(ordinal as usize).unwrap(),
-                state: PodState::CREATED
+            .map(|(&ordinal, pod)| {
+                let slot = Slot::from_index(ordinal as usize).unwrap();
+                let state = PodState::CREATED
                     | PodState::PENDING.when(!pod.is_ready)
                     | (PodState::READY | PodState::AVAILABLE).when(pod.is_ready)
                     | PodState::TERMINATING.when(pod.is_terminating)
                     | PodState::CURRENT.when(pod.revision == current)
                     | PodState::UPDATED.when(pod.revision == self.update)
                     | PodState::IDENTITY
-                    | PodState::STORAGE,
+                    | PodState::STORAGE;
+                PodFacts::new(ordinal, slot, state)
             })
             .collect();
         self.set.same_revision = current == self.update;

@@ -124,19 +124,26 @@ pub(super) fn settings(options: &ControllerOptions, defaults: &Defaults) -> Resu
     let lag = options.status_lag.map(|millis| Duration::from_millis(millis.into()));
     settings.status_lag = lag.unwrap_or(defaults.status_lag);
     for gate in &options.feature_gates {
-        settings.terminating_replicas = match gate.split_once('=') {
-            Some((TERMINATING_REPLICAS, "true")) => true,
-            Some((TERMINATING_REPLICAS, "false")) => false,
-            Some((TERMINATING_REPLICAS, value)) => {
-                bail!("--feature-gates: {TERMINATING_REPLICAS}={value}: neither true nor false")
-            }
-            _ => bail!("--feature-gates: {gate}: known is {TERMINATING_REPLICAS}=true|false"),
+        let (name, value) = gate.split_once('=').unwrap_or((gate, ""));
+        let setting = match name {
+            TERMINATING_REPLICAS => &mut settings.terminating_replicas,
+            MAX_UNAVAILABLE => &mut settings.max_unavailable_stateful_set,
+            _ => bail!(
+                "--feature-gates: {gate}: known are {TERMINATING_REPLICAS} and {MAX_UNAVAILABLE}, with \
+                 =true or =false"
+            ),
+        };
+        *setting = match value {
+            "true" => true,
+            "false" => false,
+            _ => bail!("--feature-gates: {gate}: neither true nor false"),
         };
     }
     Ok(settings)
 }
 
 pub(super) const TERMINATING_REPLICAS: &str = "DeploymentReplicaSetTerminatingReplicas";
+const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";
 
 #[cfg(test)]
 mod tests {
@@ -201,11 +208,12 @@ mod tests {
             let all = ControllerName::ALL.iter();
             all.map(|controller| enabled.contains(*controller)).collect::<Vec<_>>()
         };
-        assert_eq!(runs("*"), [true, true, true]);
-        assert_eq!(runs("*,-replicaset"), [true, false, true]);
-        assert_eq!(runs("-deployment-controller,*"), [false, true, true]);
-        assert_eq!(runs("replicaset"), [false, true, false]);
-        assert_eq!(runs("replicationcontroller"), [false, false, true]);
+        assert_eq!(runs("*"), [true, true, true, true]);
+        assert_eq!(runs("*,-replicaset"), [true, false, true, true]);
+        assert_eq!(runs("-deployment-controller,*"), [false, true, true, true]);
+        assert_eq!(runs("replicaset"), [false, true, false, false]);
+        assert_eq!(runs("statefulset"), [false, false, true, false]);
+        assert_eq!(runs("replicationcontroller"), [false, false, false, true]);
         let error = |list| parsed(&["--controllers", list]).unwrap_err();
         assert_eq!(
             error("*,-nodelifecycel"),
@@ -215,7 +223,7 @@ mod tests {
             error("*,-nodelifecycle"),
             "--controllers: \"-nodelifecycle\": kube-controller-manager has a node-lifecycle-controller, \
              picokube does not; it has deployment-controller, replicaset-controller, \
-             replicationcontroller-controller"
+             statefulset-controller, replicationcontroller-controller"
         );
     }
 
@@ -225,6 +233,8 @@ mod tests {
         let gate = TERMINATING_REPLICAS;
         assert!(gates(&format!("{gate}=true")).unwrap().terminating_replicas);
         assert!(!gates(&format!("{gate}=true,{gate}=false")).unwrap().terminating_replicas);
+        let both = gates(&format!("{gate}=true,{MAX_UNAVAILABLE}=true")).unwrap();
+        assert!(both.terminating_replicas && both.max_unavailable_stateful_set);
         for bad in [format!("{gate}=1"), gate.to_owned(), "Other=true".to_owned()] {
             assert!(gates(&bad).unwrap_err().contains(&bad), "{bad}");
         }

@@ -2,7 +2,7 @@
 //! is not left to look for a spelling mistake.
 
 /// Name and alias of every controller of kube-controller-manager, 1.18 to 1.36, that is not one of ours.
-const OTHERS: [(&str, &str); 48] = [
+const OTHERS: [(&str, &str); 47] = [
     ("bootstrap-signer-controller", "bootstrapsigner"),
     ("certificatesigningrequest-approving-controller", "csrapproving"),
     ("certificatesigningrequest-cleaner-controller", "csrcleaner"),
@@ -42,7 +42,6 @@ const OTHERS: [(&str, &str); 48] = [
     ("service-lb-controller", "service"),
     ("serviceaccount-controller", "serviceaccount"),
     ("serviceaccount-token-controller", "serviceaccount-token"),
-    ("statefulset-controller", "statefulset"),
     ("storage-version-migrator-controller", "svm"),
     ("storageversion-garbage-collector-controller", "storage-version-gc"),
     ("taint-eviction-controller", ""),

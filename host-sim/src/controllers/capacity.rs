@@ -26,15 +26,19 @@ impl Capacity {
     pub(super) fn take(self) -> Option<Parts<'static>> {
         type Tiny = resources! {
             pods: 50, replica_sets: 16, deployments: 8, replication_controllers: 4,
+            stateful_sets: 8, controller_revisions: 24, persistent_volume_claims: 24,
         };
         type Reference = resources! {
             pods: 512, replica_sets: 128, deployments: 64, replication_controllers: 16,
+            stateful_sets: 32, controller_revisions: 64, persistent_volume_claims: 64,
         };
         type Medium = resources! {
             pods: 8_192, replica_sets: 2_048, deployments: 1_024, replication_controllers: 128,
+            stateful_sets: 256, controller_revisions: 1_024, persistent_volume_claims: 1_024,
         };
         type Host = resources! {
             pods: 16_384, replica_sets: 4_096, deployments: 2_048, replication_controllers: 256,
+            stateful_sets: 512, controller_revisions: 2_048, persistent_volume_claims: 2_048,
         };
         static TINY: ConstStaticCell<Tiny> = ConstStaticCell::new(Tiny::new());
         static REFERENCE: ConstStaticCell<Reference> = ConstStaticCell::new(Reference::new());

@@ -181,7 +181,8 @@ mod tests {
         assert_eq!(
             text,
             "[+]deployment-controller ok\n[+]replicaset-controller ok\n\
-             [+]replicationcontroller-controller ok\n[+]caches ok\nreadyz check passed\n"
+             [+]statefulset-controller ok\n[+]replicationcontroller-controller ok\n\
+             [+]caches ok\nreadyz check passed\n"
         );
     }
 

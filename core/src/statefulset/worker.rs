@@ -1,0 +1,167 @@
+//! One sync of a StatefulSet as a resumable machine: claim, revisions, step by step, status, history.
+
+use heapless::String;
+
+use crate::control::{Claiming, SlowStart};
+use crate::limits;
+use crate::link::Slot;
+use crate::wire::Uid;
+
+use super::plan::{Phase, Plan, Step};
+use super::retention::Verdict;
+
+/// The state of one sync. All requests of a key come from one worker, in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Worker {
+    pub(super) key: Option<Slot>,
+    pub(super) uid: Uid,
+    pub(super) stage: Stage,
+    pub(super) claiming: Claiming,
+    /// The revision that pods come from, once that is known.
+    pub(super) current: Option<Slot>,
+    /// The revision that pods come to.
+    pub(super) update: Option<Slot>,
+    /// `status.collisionCount`
+    pub(super) collisions: Option<i32>,
+    pub(super) plan: Plan,
+    /// The generation that the plan was made for.
+    pub(super) generation: i64,
+    /// The step at hand.
+    pub(super) at: usize,
+    /// How far that is.
+    pub(super) part: StepPart,
+    /// The phase of the steps at hand, and how many of it are done.
+    pub(super) phase: Option<Phase>,
+    pub(super) batch: SlowStart,
+    /// The step at hand has begun.
+    pub(super) has_begun: bool,
+    /// The pods come all at once.
+    pub(super) is_parallel: bool,
+    /// A claim of the step at hand could not be created, and why.
+    pub(super) claims_failed: bool,
+    pub(super) error: String<{ limits::MESSAGE }>,
+    /// What is to become of the claim at hand.
+    pub(super) verdict: Option<Verdict>,
+    /// The number of the revision that is created or renewed.
+    pub(super) revision: i64,
+    /// A request is not answered.
+    pub(super) open: bool,
+    pub(super) outcome: Outcome,
+    pub(super) status_tries: u8,
+}
+
+/// Where a sync stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Idle,
+    AdoptRevisions,
+    ClaimPods,
+    /// Sees to the update revision.
+    Revisions,
+    Steps,
+    Status,
+    /// Deletes revisions of the history that are too many.
+    History,
+    Ending,
+}
+
+/// What is done of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StepPart {
+    /// Claims before this one have been created.
+    Claims(u8),
+    /// The pod is created, updated or deleted next.
+    Pod,
+    /// The owner references of claims before this one are in order.
+    References(u8),
+}
+
+/// How a sync ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Good,
+    /// The key is retried with back-off.
+    Retry,
+    /// The key is retried when the watch has had time to tell what really happened.
+    RetryLater,
+}
+
+impl Worker {
+    /// A worker without work.
+    pub(super) const IDLE: Self = Self {
+        key: None,
+        uid: Uid::NIL,
+        stage: Stage::Idle,
+        claiming: Claiming::START,
+        current: None,
+        update: None,
+        collisions: None,
+        plan: Plan::EMPTY,
+        generation: 0,
+        at: 0,
+        part: StepPart::Claims(0),
+        phase: None,
+        batch: SlowStart::new(0),
+        has_begun: false,
+        is_parallel: false,
+        claims_failed: false,
+        error: String::new(),
+        verdict: None,
+        revision: 0,
+        open: false,
+        outcome: Outcome::Good,
+        status_tries: 0,
+    };
+
+    pub(super) fn begin(&mut self, key: Slot, uid: Uid, collisions: Option<i32>) {
+        self.key = Some(key);
+        self.uid = uid;
+        self.stage = Stage::AdoptRevisions;
+        self.claiming = Claiming::START;
+        self.current = None;
+        self.update = None;
+        self.collisions = collisions;
+        self.plan.clear();
+        self.at = 0;
+        self.part = StepPart::Claims(0);
+        self.phase = None;
+        self.has_begun = false;
+        self.claims_failed = false;
+        self.error.clear();
+        self.verdict = None;
+        self.open = false;
+        self.outcome = Outcome::Good;
+        self.status_tries = 0;
+    }
+
+    /// The step at hand.
+    pub(super) fn step(&self) -> Option<Step> {
+        self.plan.steps.get(self.at).copied().filter(|_| self.stage == Stage::Steps)
+    }
+
+    /// Something failed. What is worse stays.
+    pub(super) fn fail(&mut self, outcome: Outcome) {
+        if self.outcome != Outcome::RetryLater {
+            self.outcome = outcome;
+        }
+    }
+
+    /// The step at hand has ended.
+    pub(super) fn end_step(&mut self, is_good: bool) {
+        let ordinal = self.step().map(|step| step.ordinal());
+        self.at += 1;
+        // What is left of the same pod builds on it.
+        while !is_good && self.step().is_some_and(|step| Some(step.ordinal()) == ordinal) {
+            self.at += 1;
+        }
+        let is_same_phase = self.step().is_some_and(|step| Some(step.phase()) == self.phase);
+        let is_same_pod = self.step().is_some_and(|step| Some(step.ordinal()) == ordinal);
+        // All steps of a pod in one phase count as one.
+        self.has_begun = is_good && is_same_phase && is_same_pod;
+        if self.has_begun {
+            self.part = self.step().map_or(self.part, |step| StepPart::first(&step));
+        } else {
+            self.batch.end(is_good);
+        }
+    }
+}
