@@ -50,6 +50,8 @@ pub struct Options {
 
 /// Requests that may be under way at once.
 const LANES: usize = 4;
+/// One looks whether the controllers have started.
+const _: () = assert!(Kind::COUNT + LANES < picokube_driver::WAITING);
 /// Keys of each controller that are processed at once, as in kube-controller-manager.
 const WORKERS: usize = 5;
 /// Events that wait to be written, and that are remembered to be counted.

@@ -27,5 +27,6 @@ mod window;
 
 pub use connection::{Buffers, Connection, Observer, Patience, Receiver, Request, Server};
 pub use error::Error;
+pub use notify::WAITING;
 pub use picokube_core::manager::ResponseHead;
 pub use reqwless::request::Method;

@@ -5,9 +5,11 @@ use core::future::poll_fn;
 use core::task::Poll;
 
 use embassy_sync::waitqueue::MultiWakerRegistration;
+use picokube_core::kind::Kind;
 
-/// How many can wait without being woken for nothing.
-const WAITING: usize = 8;
+/// How many can wait without being woken for nothing: a watch of each kind, requests, and those who look on.
+/// With more, they would wake each other for ever.
+pub const WAITING: usize = Kind::COUNT + 8;
 
 /// Told when something has happened; whoever waits looks what it was.
 pub(crate) struct Notify {
