@@ -1,6 +1,13 @@
-//! What kubectl does with StatefulSets, their revisions and claims.
+//! What kubectl does with StatefulSets, their revisions and claims: here where nothing acts on them, below
+//! with the controllers of `picokube up`.
 
-use anyhow::{Result, ensure};
+mod claims;
+mod healing;
+mod rollouts;
+
+use anyhow::{Context, Result, ensure};
+use picokube_tests::kubectl::Kubectl;
+use picokube_tests::lab::{name, text};
 use picokube_tests::picokube::Picokube;
 use serde_json::{Value, json};
 
@@ -53,6 +60,63 @@ fn revision(set: &Value, number: i64, mut template: Value) -> Value {
         "data": {"spec": {"template": template}},
         "revision": number,
     })
+}
+
+/// A whole cluster.
+fn cluster() -> Result<Picokube> {
+    Picokube::up(&["--nodes", "2"])
+}
+
+/// A StatefulSet of so many pods of an image, without claims.
+fn set_of(image: &str, replicas: usize) -> Value {
+    let mut set = manifest(image);
+    set["spec"]["replicas"] = json!(replicas);
+    set["spec"]["volumeClaimTemplates"] = json!([]);
+    set["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] = json!([]);
+    set
+}
+
+/// Creates a set and waits for its pods.
+fn create(kubectl: &Kubectl<'_>, set: &Value) -> Result<()> {
+    let said = kubectl.ok_with(&["create", "--filename=-"], &set.to_string())?;
+    assert_eq!(said.trim(), "statefulset.apps/db created");
+    rolled_out(kubectl).map(|_| ())
+}
+
+/// Waits, as people do; gives what was said.
+fn rolled_out(kubectl: &Kubectl<'_>) -> Result<String> {
+    let said = kubectl.ok(&["rollout", "status", DB, "--timeout=10m"])?;
+    ensure!(said.contains("roll out complete"), "{said}");
+    Ok(said)
+}
+
+fn items(kubectl: &Kubectl<'_>, kind: &str) -> Result<Vec<Value>> {
+    let list = kubectl.json(&["get", kind, "--output=json"])?;
+    Ok(list["items"].as_array().context("a list without items")?.clone())
+}
+
+/// Names and images of the pods that are there, by name.
+fn images(kubectl: &Kubectl<'_>) -> Result<Vec<String>> {
+    let pods = items(kubectl, "pods")?;
+    let image = |pod: &Value| text(&pod["spec"]["containers"][0]["image"]).to_owned();
+    Ok(pods.iter().map(|pod| format!("{} {}", name(pod), image(pod))).collect())
+}
+
+/// Names and identities of all objects of a kind, by name.
+fn identities(kubectl: &Kubectl<'_>, kind: &str) -> Result<Vec<String>> {
+    let all = items(kubectl, kind)?;
+    Ok(all.iter().map(|one| format!("{} {}", name(one), text(&one["metadata"]["uid"]))).collect())
+}
+
+/// What the set's events with this reason say, in the order in which they came.
+fn told(kubectl: &Kubectl<'_>, reason: &str) -> Result<Vec<String>> {
+    let events = ["get", "events", "--sort-by=.metadata.resourceVersion", "--output=json"];
+    let events = kubectl.json(&events)?;
+    let events = events["items"].as_array().context("a list without items")?;
+    let of_set = events.iter().filter(|event| {
+        event["involvedObject"]["kind"] == "StatefulSet" && event["reason"] == reason
+    });
+    Ok(of_set.map(|event| text(&event["message"]).to_owned()).collect())
 }
 
 #[test]
