@@ -102,6 +102,29 @@ impl Site {
         .await;
     }
 
+    /// Waits until all pods of the StatefulSet are of its latest template and ready.
+    async fn wait_for_stateful_set(&self) {
+        self.wait(&format!("{NAMESPACE}/statefulsets/db"), "it is rolled out", |set| {
+            let (status, wanted) = (&set["status"], &set["spec"]["replicas"]);
+            status["observedGeneration"] == set["metadata"]["generation"]
+                && status["currentRevision"] == status["updateRevision"]
+                && ["replicas", "updatedReplicas", "availableReplicas"]
+                    .iter()
+                    .all(|count| status[count] == *wanted)
+        })
+        .await;
+    }
+
+    /// Deletes an object without what it owns, and waits until it is gone.
+    async fn orphan(&self, collection: &str, name: &str) {
+        let options = json!({"propagationPolicy": "Orphan"});
+        self.ask(Method::DELETE, &format!("{collection}/{name}"), options).await;
+        self.wait(collection, "it is gone", |all| {
+            all["items"].as_array().is_none_or(Vec::is_empty)
+        })
+        .await;
+    }
+
     /// What was asked over connections.
     fn used(&self) -> BTreeSet<Permission> {
         let counts = self.shared.request_counts();
@@ -115,6 +138,53 @@ impl Site {
         });
         permission.collect()
     }
+}
+
+/// Does everything for which the StatefulSet controller needs something.
+async fn use_stateful_sets(site: &Site) {
+    let sets = format!("{NAMESPACE}/statefulsets");
+    let set = format!("{sets}/db");
+    let template = |image: &str| {
+        json!({
+            "metadata": {"labels": {"app": "db"}},
+            "spec": {"containers": [{"name": "app", "image": image}]},
+        })
+    };
+    let claim =
+        json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
+    let wanted = json!({
+        "metadata": {"name": "db"},
+        "spec": {
+            "replicas": 2,
+            "revisionHistoryLimit": 1,
+            "serviceName": "db",
+            "selector": {"matchLabels": {"app": "db"}},
+            "template": template("app:1"),
+            "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": claim}],
+            // Claims change hands.
+            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Retain"},
+        },
+    });
+    site.ask(Method::POST, &sets, wanted.clone()).await;
+    site.wait_for_stateful_set().await;
+    // Rollouts and a rollback: pods go, revisions come, go, and get another number.
+    let revisions = format!("{NAMESPACE}/controllerrevisions");
+    for image in ["app:2", "app:3", "app:2"] {
+        site.ask(Method::PATCH, &set, json!({"spec": {"template": template(image)}})).await;
+        site.wait_for_stateful_set().await;
+        site.wait(&revisions, "history was cleaned up", |revisions| {
+            revisions["items"].as_array().is_some_and(|revisions| revisions.len() == 2)
+        })
+        .await;
+    }
+    // A pod is told apart by its labels again.
+    let (pod, label) = (format!("{PODS}/db-0"), "statefulset.kubernetes.io/pod-name");
+    site.ask(Method::PATCH, &pod, json!({"metadata": {"labels": {label: null}}})).await;
+    site.wait(&pod, "it has its label", |pod| pod["metadata"]["labels"][label] == "db-0").await;
+    // Pods and revisions are left behind and adopted.
+    site.orphan(&sets, "db").await;
+    site.ask(Method::POST, &sets, wanted).await;
+    site.wait_for_stateful_set().await;
 }
 
 /// Does everything for which controllers need something.
@@ -171,11 +241,8 @@ async fn use_everything(site: &Site) {
     }
     site.wait_for_rollout().await;
     // ReplicaSets are left behind and adopted.
-    let orphan = json!({"propagationPolicy": "Orphan"});
-    site.ask(Method::DELETE, &deployment, orphan).await;
     let deployments = format!("{NAMESPACE}/deployments");
-    site.wait(&deployments, "it is gone", |all| all["items"].as_array().is_none_or(Vec::is_empty))
-        .await;
+    site.orphan(&deployments, "web").await;
     site.ask(Method::POST, &deployments, wanted).await;
     site.wait_for_rollout().await;
     // A ReplicationController adopts a pod, which it looks at itself for first.
@@ -197,6 +264,7 @@ async fn use_everything(site: &Site) {
         controller["status"]["availableReplicas"] == 2
     })
     .await;
+    use_stateful_sets(site).await;
     // So many similar events that they are counted in one.
     for replicas in (1..=3).cycle().take(15) {
         site.ask(Method::PATCH, &deployment, json!({"spec": {"replicas": replicas}})).await;
@@ -228,7 +296,9 @@ async fn what_is_granted_is_what_is_used() {
     for (group, resource) in [
         ("apps", "deployments/finalizers"),
         ("apps", "replicasets/finalizers"),
+        ("apps", "statefulsets/finalizers"),
         ("", "replicationcontrollers/finalizers"),
+        ("", "pods/finalizers"),
     ] {
         let permission = (group.to_owned(), resource.to_owned(), "update".to_owned());
         assert!(granted.remove(&permission), "{resource}");
