@@ -154,7 +154,9 @@ impl<'a> Lab<'a> {
 
     fn path(&self, object: &str) -> String {
         let root = match object.split(['/', '?']).next() {
-            Some("deployments" | "replicasets") => "/apis/apps/v1",
+            Some("deployments" | "replicasets" | "statefulsets" | "controllerrevisions") => {
+                "/apis/apps/v1"
+            }
             _ => "/api/v1",
         };
         format!("{root}/namespaces/{}/{object}", self.namespace)

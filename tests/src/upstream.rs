@@ -1,11 +1,11 @@
-//! Upstream's own tests of the two controllers and of the server, told anew: what each of them
+//! Upstream's own tests of the controllers and of the server, told anew: what each of them
 //! asks of a cluster.
 //!
-//! The names are those of Kubernetes' integration tests (`test/integration/deployment` and
-//! `replicaset`) and of its conformance tests (`apps`, `apimachinery`, `auth` and `network` in
-//! `test/e2e`). Each works in a namespace of its own in a cluster that runs, and does not mind who
-//! runs the controllers. Where upstream's test plays the kubelet, so does ours; where it needs
-//! nodes, the simulated ones run the pods.
+//! The names are those of Kubernetes' integration tests (`test/integration/deployment`,
+//! `replicaset` and `statefulset`) and of its conformance tests (`apps`, `apimachinery`, `auth` and
+//! `network` in `test/e2e`); of StatefulSets some others of `test/e2e/apps` as well. Each works in a
+//! namespace of its own in a cluster that runs, and does not mind who runs the controllers. Where
+//! upstream's test plays the kubelet, so does ours; where it needs nodes, the simulated ones run the pods.
 //!
 //! One thing differs everywhere: upstream's integration tests start the controllers after the
 //! objects are there; here they run all the time.
@@ -24,6 +24,11 @@ pub mod replica_set;
 pub mod replica_set_conformance;
 pub mod replica_set_pods;
 pub mod rollout;
+pub mod stateful_set;
+pub mod stateful_set_claims;
+pub mod stateful_set_conformance;
+pub mod stateful_set_pods;
+mod stateful_set_tester;
 mod tester;
 
 /// One of them.
@@ -88,6 +93,50 @@ macro_rules! upstream_scenarios {
     };
 }
 
+/// Gives the modules and names of those about StatefulSets to a macro that want no feature gate.
+#[macro_export]
+macro_rules! stateful_upstream_scenarios {
+    ($callback:ident) => {
+        $callback! {
+            stateful_set:
+                test_volume_template_noop_update
+                test_spec_replicas_change
+                test_deleting_and_terminating_pods
+                test_stateful_set_available
+                test_stateful_set_status_with_pod_fail
+                test_autodelete_owner_refs
+                test_deleting_pod_for_rolling_update_partition
+                test_stateful_set_start_ordinal
+                test_stateful_set_pod_subdomain;
+            stateful_set_conformance:
+                should_perform_rolling_updates_and_roll_backs_of_template_modifications
+                should_perform_canary_updates_and_phased_rolling_updates_of_template_modifications
+                scaling_should_happen_in_predictable_order_and_halt_if_any_stateful_pod_is_unhealthy
+                burst_scaling_should_run_to_completion_even_with_unhealthy_pods
+                should_recreate_evicted_statefulset
+                should_have_a_working_scale_subresource
+                should_list_patch_and_delete_a_collection_of_stateful_sets
+                should_validate_statefulset_status_endpoints;
+            stateful_set_pods:
+                should_adopt_matching_orphans_and_release_non_matching_pods
+                should_not_deadlock_when_a_pods_predecessor_fails
+                should_implement_legacy_replacement_when_the_update_strategy_is_on_delete
+                min_ready_seconds_should_be_honored_when_enabled
+                increasing_start_ordinal
+                decreasing_start_ordinal
+                removing_start_ordinal;
+            stateful_set_claims:
+                should_delete_pvcs_with_a_when_deleted_policy
+                should_delete_pvcs_with_a_on_scaledown_policy
+                should_not_delete_pvc_with_on_scaledown_policy_if_another_controller_owns_the_pvc
+                should_delete_pvcs_after_adopting_pod_when_deleted
+                should_delete_pvcs_after_adopting_pod_when_scaled
+                should_not_delete_pvcs_when_there_is_another_controller
+                pvc_should_be_recreated_when_pod_is_pending_due_to_missing_pvc;
+        }
+    };
+}
+
 /// Gives the modules and names of those to a macro that are about the server and not about the
 /// controllers.
 #[macro_export]
@@ -99,6 +148,18 @@ macro_rules! api_scenarios {
                 should_guarantee_kube_root_ca_crt_exist_in_any_namespace
                 should_provide_secure_master_service
                 should_return_a_406_for_a_backend_which_does_not_implement_metadata;
+        }
+    };
+}
+
+/// Gives the modules and names of those about StatefulSets to a macro that want a cluster with the feature
+/// gate `MaxUnavailableStatefulSet`.
+#[macro_export]
+macro_rules! gated_stateful_upstream_scenarios {
+    ($callback:ident) => {
+        $callback! {
+            stateful_set_pods:
+                should_perform_rolling_updates_with_max_unavailable;
         }
     };
 }

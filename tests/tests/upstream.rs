@@ -1,10 +1,13 @@
-//! Upstream's own tests of the two controllers and of the server, told anew, against the real
-//! server and the real controllers. All tests share two clusters, which differ in a feature gate.
+//! Upstream's own tests of the controllers and of the server, told anew, against the real
+//! server and the real controllers. All tests share two clusters, which differ in feature gates.
 
 use anyhow::Result;
 use picokube_tests::lab::Shared;
 use picokube_tests::upstream::Scenario;
-use picokube_tests::{api_scenarios, gated_upstream_scenarios, upstream_scenarios};
+use picokube_tests::{
+    api_scenarios, gated_stateful_upstream_scenarios, gated_upstream_scenarios,
+    stateful_upstream_scenarios, upstream_scenarios,
+};
 
 static CLUSTER: Shared = Shared::new(&["up", "--nodes", "3"]);
 static GATED: Shared = Shared::new(&[
@@ -12,7 +15,7 @@ static GATED: Shared = Shared::new(&[
     "--nodes",
     "3",
     "--feature-gates",
-    "DeploymentReplicaSetTerminatingReplicas=true",
+    "DeploymentReplicaSetTerminatingReplicas=true,MaxUnavailableStatefulSet=true",
 ]);
 
 fn run(cluster: &Shared, scenario: Scenario) -> Result<()> {
@@ -41,6 +44,7 @@ macro_rules! tests {
     ($($all:tt)*) => { tests_of! { CLUSTER: $($all)* } };
 }
 upstream_scenarios!(tests);
+stateful_upstream_scenarios!(tests);
 api_scenarios!(tests);
 
 mod gated {
@@ -50,4 +54,5 @@ mod gated {
         ($($all:tt)*) => { tests_of! { GATED: $($all)* } };
     }
     gated_upstream_scenarios!(tests);
+    gated_stateful_upstream_scenarios!(tests);
 }

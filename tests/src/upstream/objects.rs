@@ -34,6 +34,37 @@ pub(super) fn replica_set(name: &str, replicas: i64) -> Value {
     })
 }
 
+/// A StatefulSet whose pods have the label `name=test`, one after the other.
+pub(super) fn stateful_set(name: &str, replicas: i64) -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": name, "labels": {"name": "test"}},
+        "spec": {
+            "replicas": replicas,
+            "serviceName": "fake-service-name",
+            "selector": {"matchLabels": {"name": "test"}},
+            "template": template(),
+        },
+    })
+}
+
+/// The same with a claim `data` for each pod, in place of a volume that the template has under this name.
+pub(super) fn stateful_set_with_claims(name: &str, replicas: i64) -> Value {
+    let mut set = stateful_set(name, replicas);
+    let pod = &mut set["spec"]["template"]["spec"];
+    pod["volumes"] = json!([
+        {"name": "data", "persistentVolumeClaim": {"claimName": "fake-pvc-name"}},
+        {"name": "home", "hostPath": {"path": "/home"}},
+    ]);
+    pod["containers"][0]["volumeMounts"] =
+        json!([{"name": "data", "mountPath": "/data/"}, {"name": "home", "mountPath": "/home"}]);
+    let claim =
+        json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
+    set["spec"]["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec": claim}]);
+    set
+}
+
 /// A pod that the ReplicaSet above would take for its own.
 pub(super) fn matching_pod(name: &str) -> Value {
     let template = template();
