@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use picokube_core::kind::Kind;
-use picokube_core::manager::{Body, Failure, Manager, Request, ResponseHead, Settings, Workspace};
+use picokube_core::manager::{
+    Body, Failure, Manager, Request, ResponseHead, Settings, Workspace, WorkspaceParts,
+};
 use picokube_core::resources;
 use picokube_core::resources::Parts;
 use picokube_core::splice::{SpliceError, Splicer};
@@ -19,8 +21,18 @@ use crate::server::{Answer, Server, status};
 pub(crate) type Memory = resources! { pods: 200, replica_sets: 40, deployments: 10 };
 pub(crate) type Space = Workspace<4, 3, 64>;
 
-const KINDS: [Kind; 3] = [Kind::Pod, Kind::ReplicaSet, Kind::Deployment];
-const PLURALS: [&str; 3] = ["pods", "replicasets", "deployments"];
+/// What the server shows.
+const KINDS: &[Kind] = &[
+    Kind::Pod,
+    Kind::ReplicaSet,
+    Kind::Deployment,
+    #[cfg(feature = "statefulset")]
+    Kind::StatefulSet,
+    #[cfg(feature = "statefulset")]
+    Kind::ControllerRevision,
+    #[cfg(feature = "statefulset")]
+    Kind::PersistentVolumeClaim,
+];
 
 /// What may go wrong on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,15 +43,31 @@ pub(crate) enum Accident {
     LostAfter,
     /// The source of its body is gone.
     SourceGone,
+    /// The server answers with this code and reason, and does nothing.
+    #[cfg(feature = "statefulset")]
+    Refused(u16, &'static str),
+    /// Somebody else has just deleted the object.
+    #[cfg(feature = "statefulset")]
+    Deleted,
+    /// The manager is no more before the request is sent.
+    #[cfg(feature = "statefulset")]
+    CrashBefore,
+    /// The manager is no more when the answer comes.
+    #[cfg(feature = "statefulset")]
+    CrashAfter,
 }
 
 pub(crate) struct Cluster<'a> {
     pub(crate) server: Server,
     pub(crate) manager: Manager<'a>,
     pub(crate) now: Instant,
-    watches: [Option<(RequestId, u64)>; 3],
+    watches: [Option<(RequestId, u64)>; KINDS.len()],
     /// What is on the way to the watches.
-    wires: [Wire; 3],
+    wires: [Wire; KINDS.len()],
+    /// How long it takes until a watch is told of a change.
+    pub(crate) lag: BTreeMap<Kind, Duration>,
+    /// When the changes in the server's history were first seen.
+    seen: Vec<Instant>,
     /// Requests under way, with the answers that the server has given.
     open: Vec<Open>,
     rng: u64,
@@ -47,6 +75,14 @@ pub(crate) struct Cluster<'a> {
     pub(crate) requests: BTreeMap<String, usize>,
     /// Applied to the next request whose target contains the text.
     pub(crate) accident: Option<(String, Accident)>,
+    /// Requests of the controllers, without those for events: method and target.
+    pub(crate) sent: Vec<(String, String)>,
+    /// Applied to the request of this number.
+    pub(crate) accident_at: Option<(usize, Accident)>,
+    /// The manager is no more.
+    pub(crate) has_crashed: bool,
+    /// Looks at every request before it reaches the server.
+    pub(crate) inspect: Option<fn(&Server, &Request)>,
     /// So long the server answers every request with 429 and this `Retry-After`.
     pub(crate) busy_for: Option<Duration>,
     pub(crate) retry_after: u32,
@@ -93,16 +129,32 @@ impl<'a> Cluster<'a> {
         seed: u64,
         settings: Settings,
     ) -> Self {
+        Self::in_space(parts, space.parts(), seed, settings)
+    }
+
+    /// A cluster whose manager has this memory, and this to work with.
+    pub(crate) fn in_space(
+        parts: Parts<'a>,
+        space: WorkspaceParts<'a>,
+        seed: u64,
+        settings: Settings,
+    ) -> Self {
         Self {
             server: Server::new(),
-            manager: Manager::new(parts, space.parts(), settings, seed),
+            manager: Manager::new(parts, space, settings, seed),
             now: Instant::from_micros(1),
-            watches: [None; 3],
+            watches: [None; KINDS.len()],
             wires: Default::default(),
+            lag: BTreeMap::new(),
+            seen: vec![],
             open: vec![],
             rng: seed,
             requests: BTreeMap::new(),
             accident: None,
+            sent: vec![],
+            accident_at: None,
+            has_crashed: false,
+            inspect: None,
             busy_for: None,
             retry_after: 2,
             refused: None,
@@ -121,12 +173,19 @@ impl<'a> Cluster<'a> {
             if self.step() {
                 continue;
             }
-            match self.manager.poll_at() {
-                Some(at) if at <= end => self.advance(at.since(self.now)),
+            let next = self.manager.poll_at().into_iter().chain(self.next_news()).min();
+            match next {
+                Some(at) if at <= end && !self.has_crashed => self.advance(at.since(self.now)),
                 _ => return,
             }
         }
         panic!("never comes to rest");
+    }
+
+    /// When a watch is told of something next.
+    fn next_news(&self) -> Option<Instant> {
+        let news = (0..KINDS.len()).filter_map(|which| Some(self.news(which)?.1));
+        news.filter(|at| *at > self.now).min()
     }
 
     /// Quiet for a quarter of a second.
@@ -143,6 +202,9 @@ impl<'a> Cluster<'a> {
 
     /// One thing that can happen now.
     pub(crate) fn step(&mut self) -> bool {
+        if self.has_crashed {
+            return false;
+        }
         let random = self.random();
         // Either order of an answer and the watch's news of the same write is possible.
         let first = random.is_multiple_of(2);
@@ -184,21 +246,47 @@ impl<'a> Cluster<'a> {
         if accident.is_some() {
             self.accident = None;
         }
+        let accident = self.count(&request).or(accident);
         let is_busy = |span: Duration| self.now.since(Instant::ZERO) < span;
         let answer = match accident {
             _ if self.busy_for.is_some_and(is_busy) || self.refuses(&request) => {
                 Ok(status(429, "TooManyRequests", "too many requests"))
             }
             Some(Accident::LostBefore) => Err(Failure::NotSent),
-            Some(Accident::LostAfter) => {
-                self.serve(&request).expect("reaches the server");
-                Err(Failure::Ambiguous)
-            }
+            Some(Accident::LostAfter) => self.serve(&request).and(Err(Failure::Ambiguous)),
             Some(Accident::SourceGone) => Err(Failure::Source(404)),
+            #[cfg(feature = "statefulset")]
+            Some(Accident::Refused(code, reason)) => Ok(status(code, reason, "by accident")),
+            #[cfg(feature = "statefulset")]
+            Some(Accident::Deleted) => {
+                self.server.expel_target(&request.target);
+                self.serve(&request)
+            }
+            #[cfg(feature = "statefulset")]
+            Some(Accident::CrashBefore) => {
+                self.has_crashed = true;
+                return true;
+            }
+            #[cfg(feature = "statefulset")]
+            Some(Accident::CrashAfter) => {
+                let _ = self.serve(&request);
+                self.has_crashed = true;
+                return true;
+            }
             None => self.serve(&request),
         };
         self.open.push(Open { request, answer, rest: None });
         true
+    }
+
+    /// Counts a request, and tells what happens to it.
+    fn count(&mut self, request: &Request) -> Option<Accident> {
+        if request.target.contains("/events") {
+            return None;
+        }
+        let number = self.sent.len();
+        self.sent.push((request.method.name().into(), request.target.as_str().into()));
+        self.accident_at.filter(|(at, _)| *at == number).map(|(_, accident)| accident)
     }
 
     fn refuses(&self, request: &Request) -> bool {
@@ -216,6 +304,9 @@ impl<'a> Cluster<'a> {
             }
             Body::Splice(splice) => Some(self.splice(&mut Splicer::new(splice))?),
         };
+        if let Some(inspect) = self.inspect {
+            inspect(&self.server, request);
+        }
         let (method, kind) = (request.method.name(), request.content_type.name());
         Ok(self.server.request(method, &request.target, kind, body))
     }
@@ -327,7 +418,7 @@ impl<'a> Cluster<'a> {
 
     fn watch_kind(&mut self, which: usize) -> bool {
         let random = self.random();
-        let (kind, plural) = (KINDS[which], PLURALS[which]);
+        let (kind, plural) = (KINDS[which], KINDS[which].info().plural);
         // More may happen while something is on its way.
         if random.is_multiple_of(4) && self.bytes_of(which) {
             return true;
@@ -364,19 +455,29 @@ impl<'a> Cluster<'a> {
 
     /// Tells a watch what it has not heard of yet, all at once or one by one.
     fn tell(&mut self, which: usize) -> bool {
-        let Some((id, seen)) = self.watches[which] else { return false };
-        let news = self
-            .server
-            .history
-            .iter()
-            .find(|(at, plural, ..)| *at > seen && plural == PLURALS[which]);
-        let Some((at, _, change, object)) = news else { return false };
+        self.seen.resize(self.server.history.len(), self.now);
+        let Some((id, _)) = self.watches[which] else { return false };
+        let Some((index, _)) = self.news(which).filter(|(_, due)| *due <= self.now) else {
+            return false;
+        };
+        let (at, _, change, object) = &self.server.history[index];
         let (at, event) = (*at, json!({"type": change, "object": object}).to_string());
         self.watches[which] = Some((id, at));
         let wire = &mut self.wires[which].bytes;
         wire.extend_from_slice(event.as_bytes());
         wire.push(b'\n');
         true
+    }
+
+    /// The next change that a watch has not heard of, and when it will.
+    fn news(&self, which: usize) -> Option<(usize, Instant)> {
+        let (_, told) = self.watches[which]?;
+        let kind = KINDS[which];
+        let mut history = self.server.history.iter();
+        let index =
+            history.position(|(at, plural, ..)| *at > told && plural == kind.info().plural)?;
+        let seen = self.seen.get(index).copied().unwrap_or(self.now);
+        Some((index, seen + self.lag.get(&kind).copied().unwrap_or(Duration::ZERO)))
     }
 
     fn feed(&mut self, which: usize, id: RequestId, input: Input<'_>) -> usize {

@@ -9,4 +9,12 @@ mod kubelet;
 mod replicasets;
 mod rolling;
 mod server;
+#[cfg(feature = "statefulset")]
+mod stateful;
+#[cfg(feature = "statefulset")]
+mod stateful_faults;
+#[cfg(feature = "statefulset")]
+mod stateful_races;
+#[cfg(feature = "statefulset")]
+mod stateful_set;
 mod user;

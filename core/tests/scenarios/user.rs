@@ -22,9 +22,13 @@ pub(crate) fn deployment(name: &str, replicas: i32) -> Value {
     })
 }
 
+fn api_of(plural: &str) -> &'static str {
+    if ["pods", "persistentvolumeclaims"].contains(&plural) { "/api/v1" } else { "/apis/apps/v1" }
+}
+
 impl Cluster<'_> {
     pub(crate) fn create(&mut self, plural: &str, object: Value) -> Value {
-        let api = if plural == "pods" { "/api/v1" } else { "/apis/apps/v1" };
+        let api = api_of(plural);
         let target = format!("{api}/namespaces/default/{plural}");
         let (code, object) = self.server.request("POST", &target, "application/json", Some(object));
         assert_eq!(code, 201, "{object}");
@@ -32,7 +36,7 @@ impl Cluster<'_> {
     }
 
     pub(crate) fn patch(&mut self, plural: &str, name: &str, patch: &Value) {
-        let api = if plural == "pods" { "/api/v1" } else { "/apis/apps/v1" };
+        let api = api_of(plural);
         let target = format!("{api}/namespaces/default/{plural}/{name}");
         let kind = "application/merge-patch+json";
         let (code, answer) = self.server.request("PATCH", &target, kind, Some(patch.clone()));
@@ -40,7 +44,7 @@ impl Cluster<'_> {
     }
 
     pub(crate) fn delete(&mut self, plural: &str, name: &str) {
-        let api = if plural == "pods" { "/api/v1" } else { "/apis/apps/v1" };
+        let api = api_of(plural);
         let target = format!("{api}/namespaces/default/{plural}/{name}");
         self.server.request("DELETE", &target, "application/json", None);
     }
