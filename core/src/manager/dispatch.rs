@@ -36,7 +36,7 @@ impl Manager<'_> {
         let Some(wall) = self.wall.at(now).filter(|_| self.anybody_acts()) else { return };
         self.turn = (self.turn + 1) % EVENT_TURN;
         let event_first = self.turn == 0;
-        let _found = self.resend(now, place)
+        let _found = self.resend(now, wall, place)
             || (event_first && self.next_event(now, place))
             || ControllerName::ALL.iter().any(|it| self.next_of(*it, now, wall, place))
             || self.next_event(now, place);
@@ -106,14 +106,18 @@ impl Manager<'_> {
         if self.begin(number as u8, write, place) {
             return true;
         }
-        // What it is about cannot be named or read: the controller has to think again.
+        self.not_sent(number, &write, now, wall);
+        false
+    }
+
+    /// What a write is about cannot be named or read: the controller has to think again.
+    fn not_sent(&mut self, controller: usize, write: &Write, now: Instant, wall: Timestamp) {
         let failure = Failure::NotSent;
         let verdict = Verdict::Failed(failure);
         let reply = Reply { verdict, message: failure.text(), meta: None };
-        self.with_controller(number, now, wall, |controller, world| {
-            controller.answered(world, &write, &reply);
+        self.with_controller(controller, now, wall, |controller, world| {
+            controller.answered(world, write, &reply);
         });
-        false
     }
 
     fn next_write(&mut self, name: ControllerName, now: Instant, wall: Timestamp) -> Option<Write> {
@@ -195,7 +199,7 @@ impl Manager<'_> {
     }
 
     /// A request that the server wants to see again later.
-    fn resend(&mut self, now: Instant, place: &mut Option<Request>) -> bool {
+    fn resend(&mut self, now: Instant, wall: Timestamp, place: &mut Option<Request>) -> bool {
         let is_due = |lane: &Lane| lane.resend_at.is_some_and(|at| at <= now);
         let Some(index) = self.lanes.lanes.iter().position(is_due) else { return false };
         if !self.lanes.may_send() {
@@ -207,7 +211,12 @@ impl Manager<'_> {
         let Lane { write, controller, retries, .. } = *lane;
         *lane = Lane { serial, write, controller, retries, ..Lane::FREE };
         if let Some(write) = write {
-            self.compose(Ticket { lane: index as u8, serial }, controller, &write, place);
+            let ticket = Ticket { lane: index as u8, serial };
+            self.compose(ticket, controller, &write, place);
+            if place.is_none() {
+                self.not_sent(usize::from(controller), &write, now, wall);
+                self.release(ticket);
+            }
         }
         place.is_some()
     }
