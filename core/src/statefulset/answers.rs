@@ -7,7 +7,7 @@ use crate::event::{Message, PodVerb};
 use crate::kind::Kind;
 use crate::link::Slot;
 use crate::request::Failure;
-use crate::store::Cache;
+use crate::store::{Owner, Record};
 use crate::text::{Name, push_cut};
 
 use super::claims::SetClaims;
@@ -35,10 +35,15 @@ impl Worker {
                     self.fail(Outcome::Retry);
                 }
             }
-            Stage::Revisions => self.revision_answered(sync.world.cache, key, write, reply),
+            Stage::Revisions => self.revision_answered(sync, key, write, reply),
             Stage::Steps => self.step_answered(sync, key, write, reply),
             Stage::Status => self.status_answered(reply),
-            Stage::History if reply.is_done() || reply.verdict == Verdict::NotFound => {}
+            Stage::History if reply.is_done() || reply.verdict == Verdict::NotFound => {
+                let gone = sync.world.cache.controller_revisions.get(write.slot);
+                if let Some(gone) = gone.filter(|gone| gone.uid() == write.uid) {
+                    self.deleted = Some((gone.record.revision(), gone.record.created));
+                }
+            }
             Stage::History => self.give_up(reply),
             Stage::Idle | Stage::Ending => {}
         }
@@ -53,34 +58,60 @@ impl Worker {
     /// The revision that was created or renewed is looked for again, now that it is there.
     fn revision_answered(
         &mut self,
-        cache: &Cache<'_>,
+        sync: &mut Sync<'_, '_, '_>,
         key: Slot,
         write: &Write,
         reply: &Reply<'_>,
     ) {
+        let looked = self.taken.take();
+        if let Some(name) = looked {
+            name.release(sync.world.cache.texts);
+        }
         match reply.verdict {
+            Verdict::Done if looked.is_some() => self.revision_exists(sync, key, true),
             Verdict::Done => {}
+            // The name is free again.
+            Verdict::NotFound if looked.is_some() => {}
             Verdict::AlreadyExists if write.purpose == Purpose::Create => {
-                self.revision_exists(cache, key);
+                self.revision_exists(sync, key, false);
             }
             _ => self.give_up(reply),
         }
     }
 
     /// The name of the new revision is taken: by itself, after an answer that got lost and before the
-    /// watch has told, or by another one, whose name then is avoided.
-    fn revision_exists(&mut self, cache: &Cache<'_>, key: Slot) {
+    /// watch has told, or by another one, whose name then is avoided. Which of them, the server tells.
+    fn revision_exists(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot, has_looked: bool) {
+        let cache = &mut *sync.world.cache;
         let Some(set) = cache.stateful_sets.get(key) else { return };
         let collisions = self.collisions.unwrap_or(0);
         let name = new_revision_name(cache, set, collisions);
         let kind = Kind::ControllerRevision;
         let found = Name::find_whole(cache.texts, &name)
             .and_then(|name| cache.find_name(kind, set.namespace(), name))
-            .and_then(|slot| cache.controller_revisions.get(slot));
-        match found {
-            // The next look at the revisions finds it, unless it has another owner.
-            Some(revision) if revision.record.data() == set.record.template() => {
-                self.fail(Outcome::RetryLater);
+            .and_then(|slot| Some((slot, cache.controller_revisions.get(slot)?)));
+        let Some((slot, revision)) = found else {
+            if has_looked {
+                // Whose it is, is none of our business.
+                self.collisions = Some(collisions.saturating_add(1));
+            } else if let Ok(name) = Name::whole(cache.texts, &name) {
+                self.taken = Some(name);
+            } else {
+                self.fail(Outcome::Retry);
+                self.stage = Stage::Ending;
+            }
+            return;
+        };
+        let is_equal = revision.record.data() == set.record.template();
+        match cache.owner_of(kind, slot) {
+            // The next look at the revisions finds it.
+            owner if is_equal && owner.of(Kind::StatefulSet) == Some(key) => {}
+            // It is to be adopted first.
+            Owner::None
+                if is_equal
+                    && set.record.selector.matches(cache.texts, revision.record.labels()) =>
+            {
+                self.fail(Outcome::Retry);
                 self.stage = Stage::Ending;
             }
             _ => self.collisions = Some(collisions.saturating_add(1)),

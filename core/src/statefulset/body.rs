@@ -69,7 +69,7 @@ fn write_status(
     )?;
     let now_current = if status.is_complete { worker.update } else { worker.current };
     for (name, revision) in [("currentRevision", now_current), ("updateRevision", worker.update)] {
-        let slot = revision.ok_or(fmt::Error)?;
+        let slot = revision.and_then(|held| held.slot(cache)).ok_or(fmt::Error)?;
         let head = cache.head(Kind::ControllerRevision, slot).ok_or(fmt::Error)?;
         write!(out, ",\"{name}\":\"{}\"", head.display_name(cache.texts))?;
     }
@@ -142,7 +142,8 @@ fn write_reference(
 /// What the body of a creation is made of. `None` if that is gone.
 pub(super) fn splice(cache: &Cache<'_>, worker: &Worker, write: &Write) -> Option<Splice> {
     let key = worker.key?;
-    let set = cache.stateful_sets.get(key)?;
+    // Another set of the same name is not what this sync is about.
+    let set = cache.stateful_sets.get(key).filter(|set| set.uid() == worker.uid)?;
     let source = object_target(cache.texts, Kind::StatefulSet, set.namespace(), set.name())?;
     let of_set = |make| Splice {
         source,
@@ -170,10 +171,11 @@ pub(super) fn splice(cache: &Cache<'_>, worker: &Worker, write: &Write) -> Optio
         }
         Kind::Pod => {
             let Step::Create { ordinal, revision } = worker.step()? else { return None };
-            let slot = match revision {
+            let held = match revision {
                 NewRevision::Current => worker.current?,
                 NewRevision::Update => worker.update?,
             };
+            let slot = held.slot(cache)?;
             let kind = Kind::ControllerRevision;
             let revision = cache.controller_revisions.get(slot)?;
             let mut subdomain = String::new();

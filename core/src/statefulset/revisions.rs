@@ -64,9 +64,12 @@ pub fn next_surplus(revisions: impl Iterator<Item = Revision> + Clone, limit: i3
     (history.count() > limit).then_some(oldest.slot)
 }
 
+/// What revisions are sorted by: their number, and when they were created.
+pub type Age = (i64, Seconds);
+
 impl Revision {
     /// Of equals, `max_by_key` takes the last, `min_by_key` the first.
-    const fn age(&self) -> (i64, Seconds) {
+    pub(super) const fn age(&self) -> Age {
         (self.revision, self.created)
     }
 }

@@ -17,7 +17,7 @@ use super::identity::Parts;
 use super::plan::{End, Phase, Step};
 use super::revisions::{UpdateRevision, current_revision, next_surplus, update_revision};
 use super::view::{PodManagementPolicy, View};
-use super::worker::{Outcome, Stage, StepPart, Worker};
+use super::worker::{HeldRevision, Outcome, Stage, StepPart, Worker};
 
 /// How long to wait for the watch after a write of which nobody knows whether it succeeded.
 const AMBIGUOUS: Duration = Duration::from_secs(1);
@@ -99,12 +99,22 @@ impl Worker {
 
     /// Sees to the revision of the template; once it is there, decides what to do.
     fn next_revision(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) -> Option<Write> {
+        // One that was created and could not be kept would be created again and again.
+        if sync.world.is_blind(&INFO, key) {
+            self.stage = Stage::Ending;
+            return None;
+        }
         let cache = &*sync.world.cache;
+        if let Some(name) = self.taken {
+            let head = cache.head(Kind::StatefulSet, key)?;
+            return Some(Write { name, ..Write::get(Kind::ControllerRevision, key, head) });
+        }
         let all = revisions(cache, key, None, None);
         match update_revision(all.clone()) {
             UpdateRevision::Use(update) => {
                 let current = current_revision(all).unwrap_or(update);
-                (self.current, self.update) = (Some(current), Some(update));
+                self.current = HeldRevision::of(cache, current);
+                self.update = HeldRevision::of(cache, update);
                 self.decide(sync, key, current, update);
                 None
             }
@@ -183,7 +193,7 @@ impl Worker {
         let is_batch = self.is_parallel && !matches!(phase, Phase::Heal | Phase::Update);
         self.part = StepPart::first(step);
         self.claims_failed = false;
-        self.has_begun = self.batch.begin() || (!is_batch && self.outcome == Outcome::Good);
+        self.has_begun = if is_batch { self.batch.begin() } else { self.outcome == Outcome::Good };
         self.has_begun
     }
 
@@ -304,9 +314,13 @@ impl Worker {
     fn next_surplus(&mut self, sync: &Sync<'_, '_, '_>, key: Slot) -> Option<Write> {
         let cache = &*sync.world.cache;
         let limit = cache.stateful_sets.get(key)?.record.revision_history_limit();
-        let all = revisions(cache, key, self.current, self.update);
+        let [current, update] =
+            [self.current, self.update].map(|held| held.and_then(|held| held.slot(cache)));
+        // What has been deleted is in the cache until the watch tells.
+        let deleted = self.deleted;
+        let all = revisions(cache, key, current, update).filter(|it| Some(it.age()) > deleted);
         let surplus = next_surplus(all, limit.unwrap_or(DEFAULT_HISTORY));
-        let Some(slot) = surplus.filter(|_| self.update.is_some()) else {
+        let Some(slot) = surplus.filter(|_| update.is_some()) else {
             self.stage = Stage::Ending;
             return None;
         };
@@ -318,6 +332,9 @@ impl Worker {
         let now = sync.world.now;
         self.key = None;
         self.stage = Stage::Idle;
+        if let Some(name) = self.taken.take() {
+            name.release(sync.world.cache.texts);
+        }
         let cache = &*sync.world.cache;
         let seconds = cache.stateful_sets.get(key).map(|set| set.record.min_ready_seconds);
         let queue = &mut *sync.keys.queue;

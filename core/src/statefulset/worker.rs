@@ -3,12 +3,16 @@
 use heapless::String;
 
 use crate::control::{Claiming, SlowStart};
+use crate::kind::Kind;
 use crate::limits;
 use crate::link::Slot;
+use crate::store::Cache;
+use crate::text::Name;
 use crate::wire::Uid;
 
 use super::plan::{Phase, Plan, Step};
 use super::retention::Verdict;
+use super::revisions::Age;
 
 /// The state of one sync. All requests of a key come from one worker, in order.
 #[derive(Clone, Debug)]
@@ -18,9 +22,11 @@ pub(crate) struct Worker {
     pub(super) stage: Stage,
     pub(super) claiming: Claiming,
     /// The revision that pods come from, once that is known.
-    pub(super) current: Option<Slot>,
+    pub(super) current: Option<HeldRevision>,
     /// The revision that pods come to.
-    pub(super) update: Option<Slot>,
+    pub(super) update: Option<HeldRevision>,
+    /// The name of the new revision, while nobody knows by whom it is taken; interned.
+    pub(super) taken: Option<Name>,
     /// `status.collisionCount`
     pub(super) collisions: Option<i32>,
     pub(super) plan: Plan,
@@ -44,10 +50,32 @@ pub(crate) struct Worker {
     pub(super) verdict: Option<Verdict>,
     /// The number of the revision that is created or renewed.
     pub(super) revision: i64,
+    /// Revisions of the history that are not younger have been deleted.
+    pub(super) deleted: Option<Age>,
     /// A request is not answered.
     pub(super) open: bool,
     pub(super) outcome: Outcome,
     pub(super) status_tries: u8,
+}
+
+/// A revision that a sync works with. Its slot may become another object's meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldRevision {
+    slot: Slot,
+    uid: Uid,
+}
+
+impl HeldRevision {
+    pub(super) fn of(cache: &Cache<'_>, slot: Slot) -> Option<Self> {
+        let uid = cache.head(Kind::ControllerRevision, slot)?.uid();
+        Some(Self { slot, uid })
+    }
+
+    /// Where it is cached, if it still is there.
+    pub(super) fn slot(self, cache: &Cache<'_>) -> Option<Slot> {
+        let head = cache.head(Kind::ControllerRevision, self.slot)?;
+        (head.uid() == self.uid).then_some(self.slot)
+    }
 }
 
 /// Where a sync stands.
@@ -95,6 +123,7 @@ impl Worker {
         claiming: Claiming::START,
         current: None,
         update: None,
+        taken: None,
         collisions: None,
         plan: Plan::EMPTY,
         generation: 0,
@@ -108,6 +137,7 @@ impl Worker {
         error: String::new(),
         verdict: None,
         revision: 0,
+        deleted: None,
         open: false,
         outcome: Outcome::Good,
         status_tries: 0,
@@ -129,6 +159,7 @@ impl Worker {
         self.claims_failed = false;
         self.error.clear();
         self.verdict = None;
+        self.deleted = None;
         self.open = false;
         self.outcome = Outcome::Good;
         self.status_tries = 0;
