@@ -177,7 +177,7 @@ struct CheckOptions {
     picokube run --server http://127.0.0.1:8001    a server without TLS\n  \
     picokube run                                   as a pod, in the cluster it runs in\n\n\
     The controllers of the cluster's own kube-controller-manager must not run at the same time:\n  \
-    kube-controller-manager --controllers='*,-deployment,-replicaset'")]
+    kube-controller-manager --controllers='*,-deployment,-replicaset,-replicationcontroller,-statefulset'")]
 struct RunOptions {
     /// kubeconfig file that leads to the cluster
     #[arg(long, value_name = "FILE", conflicts_with = "server")]
@@ -220,11 +220,14 @@ struct RunOptions {
 #[derive(Debug, Args)]
 struct ControllerOptions {
     /// Controllers to run: '*' is all, 'foo' turns one on, '-foo' turns one off. There are
-    /// deployment-controller and replicaset-controller, for short deployment and replicaset
+    /// deployment-controller, replicaset-controller, statefulset-controller and
+    /// replicationcontroller-controller, for short deployment, replicaset, statefulset and
+    /// replicationcontroller
     #[arg(long, value_delimiter = ',', default_value = "*", value_name = "LIST")]
     #[arg(allow_hyphen_values = true)]
     controllers: Vec<String>,
-    /// Feature gates, as NAME=true or NAME=false; known: DeploymentReplicaSetTerminatingReplicas
+    /// Feature gates, as NAME=true or NAME=false; known:
+    /// DeploymentReplicaSetTerminatingReplicas and MaxUnavailableStatefulSet, both off
     #[arg(long, value_delimiter = ',', value_name = "LIST")]
     feature_gates: Vec<String>,
     /// Requests a second of each controller; 0 is no limit [default: 20, in `up` 0]

@@ -8,16 +8,17 @@ use static_cell::ConstStaticCell;
 /// A size of the controllers' memory, fixed at build time as on a microcontroller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Capacity {
-    /// 50 pods, 16 ReplicaSets, 8 Deployments, 4 ReplicationControllers: to see what happens when they
-    /// are full
+    /// 50 pods, 16 ReplicaSets, 8 Deployments, 4 ReplicationControllers, 8 StatefulSets with 24 revisions
+    /// and 24 claims: to see what happens when they are full
     Tiny,
     /// 512 pods, 128 ReplicaSets, 64 Deployments: what the reference firmware has; and 16
-    /// ReplicationControllers
+    /// ReplicationControllers, 32 StatefulSets with 64 revisions and 64 claims
     Reference,
-    /// 8,192 pods, 2,048 ReplicaSets, 1,024 Deployments, 128 ReplicationControllers: 500 rolling
-    /// updates of 10 pods at once
+    /// 8,192 pods, 2,048 ReplicaSets, 1,024 Deployments, 128 ReplicationControllers, 256 StatefulSets
+    /// with 1,024 revisions and 1,024 claims: 500 rolling updates of 10 pods at once
     Medium,
-    /// 16,384 pods, 4,096 ReplicaSets, 2,048 Deployments, 256 ReplicationControllers
+    /// 16,384 pods, 4,096 ReplicaSets, 2,048 Deployments, 256 ReplicationControllers, 512
+    /// StatefulSets with 2,048 revisions and 2,048 claims
     Host,
 }
 
