@@ -7,7 +7,7 @@ use crate::kind::Kind;
 use crate::limits::Target;
 use crate::registry::ControllerName;
 use crate::request::{Body, Failure, Request, Ticket};
-use crate::time::{Instant, Timestamp};
+use crate::time::{Duration, Instant, Timestamp};
 
 use super::Manager;
 use super::client::{Client, ClientRequest};
@@ -17,6 +17,8 @@ use super::workspace::Lane;
 pub(super) const EVENT_LANE: u8 = u8::MAX;
 /// Of so many requests, one is an event if one waits.
 const EVENT_TURN: u8 = 3;
+/// How many writes of a controller that cannot be composed are answered at a time.
+const THOUGHTS: usize = 8;
 
 impl Manager<'_> {
     /// The next request to send now, if any. To be called until it returns `None`, or while the
@@ -101,12 +103,17 @@ impl Manager<'_> {
         place: &mut Option<Request>,
     ) -> bool {
         let number = name as usize;
-        let Some(write) = self.next_write(name, now, wall) else { return false };
-        let write = Write { at: wall, ..write };
-        if self.begin(number as u8, write, place) {
-            return true;
+        // Who had to think again may want to send something else at once, and nothing would wake them up.
+        for _ in 0..THOUGHTS {
+            let Some(write) = self.next_write(name, now, wall) else { return false };
+            let write = Write { at: wall, ..write };
+            if self.begin(number as u8, write, place) {
+                return true;
+            }
+            self.not_sent(number, &write, now, wall);
         }
-        self.not_sent(number, &write, now, wall);
+        // The rest has time, but not for ever.
+        self.blocked_until = Some(now + Duration::from_millis(1));
         false
     }
 

@@ -185,6 +185,35 @@ fn a_change_in_the_midst_of_a_sync_ends_well() {
     }
 }
 
+/// A step whose revision has gone is given up at once: nobody waits for something else to happen.
+#[test]
+fn a_revision_that_goes_before_its_pod_comes_is_made_anew() {
+    for seed in 0..40 {
+        let mut memory = Box::new(crate::stateful::Memory::new());
+        let mut space = Box::new(Space::new());
+        let mut cluster = Cluster::of(memory.parts(), &mut space, seed, NO_RATE);
+        cluster.create("statefulsets", with_claim(stateful_set("web", 1)));
+        while cluster.server.get("persistentvolumeclaims", "data-web-0").is_none() {
+            if !cluster.step() {
+                cluster.advance(Duration::from_millis(1));
+            }
+        }
+        let revision = cluster.server.of("controllerrevisions").next().unwrap();
+        let name = revision["metadata"]["name"].as_str().unwrap().to_string();
+        cluster.delete("controllerrevisions", &name);
+        // As long as anything happens by itself.
+        while cluster.step() {}
+        let is_there = cluster.server.get("pods", "web-0").is_some();
+        let waits = cluster
+            .manager
+            .poll_at()
+            .is_some_and(|at| at.since(cluster.now) < Duration::from_secs(1));
+        assert!(is_there || waits, "seed {seed}: nobody is going to go on");
+        assert_done(&mut cluster, "made anew");
+        assert_eq!(cluster.server.of("controllerrevisions").count(), 1);
+    }
+}
+
 /// Several sets share what there is to send with.
 #[test]
 fn sets_wait_for_room_to_send() {
