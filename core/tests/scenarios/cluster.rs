@@ -79,6 +79,8 @@ pub(crate) struct Cluster<'a> {
     pub(crate) sent: Vec<(String, String)>,
     /// Applied to the request of this number.
     pub(crate) accident_at: Option<(usize, Accident)>,
+    /// Of so many requests one meets one of these accidents.
+    pub(crate) storm: Option<(u32, &'static [Accident])>,
     /// The manager is no more.
     pub(crate) has_crashed: bool,
     /// Looks at every request before it reaches the server.
@@ -153,6 +155,7 @@ impl<'a> Cluster<'a> {
             accident: None,
             sent: vec![],
             accident_at: None,
+            storm: None,
             has_crashed: false,
             inspect: None,
             busy_for: None,
@@ -286,7 +289,11 @@ impl<'a> Cluster<'a> {
         }
         let number = self.sent.len();
         self.sent.push((request.method.name().into(), request.target.as_str().into()));
-        self.accident_at.filter(|(at, _)| *at == number).map(|(_, accident)| accident)
+        let random = self.random();
+        let storm = self.storm.filter(|(one_of, _)| random.is_multiple_of(*one_of));
+        let by_chance = storm.map(|(one_of, any)| any[(random / one_of) as usize % any.len()]);
+        let at = self.accident_at.filter(|(at, _)| *at == number);
+        at.map(|(_, accident)| accident).or(by_chance)
     }
 
     fn refuses(&self, request: &Request) -> bool {

@@ -52,8 +52,9 @@ impl Course {
             if cluster.has_crashed {
                 let server = core::mem::take(&mut cluster.server);
                 sent.append(&mut cluster.sent);
-                let lag = core::mem::take(&mut cluster.lag);
+                let (lag, now) = (core::mem::take(&mut cluster.lag), cluster.now);
                 cluster = new_cluster(2);
+                cluster.now = now;
                 cluster.server = server;
                 cluster.lag = lag;
                 cluster.patient_rollout();
@@ -71,7 +72,8 @@ fn sets() -> Vec<Value> {
     let delete = json!({"whenDeleted": "Delete", "whenScaled": "Delete"});
     let deleting = with(set.clone(), "persistentVolumeClaimRetentionPolicy", delete);
     let parallel = with(deleting.clone(), "podManagementPolicy", json!("Parallel"));
-    vec![set, deleting, parallel]
+    let slow = with(set.clone(), "minReadySeconds", json!(5));
+    vec![set, deleting, parallel, slow]
 }
 
 /// Every request of the course meets each of these accidents, and all ends as without.
@@ -143,6 +145,65 @@ fn watches_that_lag_behind_change_nothing_in_the_end() {
 fn an_answer_lost_while_the_watches_lag_behind_changes_nothing_in_the_end() {
     let lag = Duration::from_millis(2_500);
     meets(&[Accident::LostAfter], &WATCHED.map(|kind| (kind, lag)));
+}
+
+/// Accidents of which any number may happen.
+const STORM: &[Accident] = &[
+    Accident::LostBefore,
+    Accident::LostAfter,
+    Accident::Refused(409, "Conflict"),
+    Accident::Refused(500, "InternalError"),
+    Accident::SourceGone,
+    Accident::CrashBefore,
+    Accident::CrashAfter,
+];
+
+#[test]
+fn a_storm_of_accidents_changes_nothing_in_the_end() {
+    for set in sets() {
+        let set = with(set, "revisionHistoryLimit", json!(1));
+        let (expected, sent) = Course::new(&set).run();
+        let mut all = 0;
+        for seed in 0..60 {
+            let millis = [0, 0, 400, 2_500][seed as usize % 4];
+            let mut cluster = new_cluster(seed);
+            cluster.lag = WATCHED.map(|kind| (kind, Duration::from_millis(millis))).into();
+            cluster.storm = Some((5, STORM));
+            cluster.create("statefulsets", set.clone());
+            let mut requests = 0;
+            for step in STEPS {
+                step(&mut cluster);
+                for again in 0..200 {
+                    cluster.patient_rollout();
+                    if again > 10 {
+                        cluster.storm = None;
+                    }
+                    if cluster.has_crashed {
+                        let mut next = new_cluster(seed * 1_000 + again);
+                        next.server = core::mem::take(&mut cluster.server);
+                        next.lag = core::mem::take(&mut cluster.lag);
+                        next.storm = cluster.storm;
+                        next.now = cluster.now;
+                        requests += cluster.sent.len();
+                        cluster = next;
+                    } else if again > 10 {
+                        break;
+                    }
+                    cluster.run(Duration::from_secs(100));
+                }
+                cluster.run(Duration::from_secs(1_100));
+                cluster.patient_rollout();
+                cluster.storm = Some((5, STORM));
+            }
+            cluster.storm = None;
+            cluster.assert_rests(&format!("seed {seed}"));
+            requests += cluster.sent.len();
+            assert_eq!(cluster.summary(), expected, "seed {seed}\n{}", brief(&cluster.sent));
+            assert!(requests < 6 * sent.len(), "seed {seed}: {requests} requests");
+            all += requests;
+        }
+        assert!(all > 60 * sent.len(), "it was a storm");
+    }
 }
 
 /// Requests, a line each.
