@@ -37,7 +37,7 @@ fn arguments_that_cannot_be() -> Result<()> {
         &with(&["--feature-gates", "DeploymentReplicaSetTerminatingReplicas=maybe"]),
         &["neither true nor false"],
     )?;
-    complains(&with(&["--feature-gates", "Dreams=true"]), &["Dreams=true", "known is"])?;
+    complains(&with(&["--feature-gates", "Dreams=true"]), &["Dreams=true", "known are"])?;
     complains(&with(&["--capacity", "endless"]), &["endless", "tiny", "host"])?;
     let long = ["app in (", &"x,".repeat(60), "x)"].concat();
     complains(&[&server[..], &["--selector", &long]].concat(), &["--selector", "128", &long])?;
