@@ -10,7 +10,7 @@ use crate::splice::Splice;
 use crate::store::{Cache, Change, ChangeType, Owner};
 use crate::time::{Duration, Instant};
 
-use super::body;
+use super::body::RequestBodies;
 use super::worker::Worker;
 
 /// What is fixed about the StatefulSet controller.
@@ -96,6 +96,15 @@ impl<'a> StatefulSetController<'a> {
     ) -> Option<(&'s mut Worker, Sync<'s, 'w, 'a>)> {
         let Self { keys, workers } = self;
         Some((workers.get_mut(worker)?, Sync { keys, world }))
+    }
+
+    /// What the bodies of a write are made of.
+    fn bodies<'s, 'c>(
+        &'s self,
+        cache: &'s Cache<'c>,
+        write: &Write,
+    ) -> Option<RequestBodies<'s, 'c>> {
+        RequestBodies::of(cache, self.workers.get(usize::from(write.worker))?)
     }
 
     fn pod_changed(&mut self, cache: &Cache<'_>, change: &Change, now: Instant) {
@@ -199,12 +208,11 @@ impl<'a> Controller<'a> for StatefulSetController<'a> {
         write: &Write,
         out: &mut dyn fmt::Write,
     ) -> fmt::Result {
-        let worker = self.workers.get(usize::from(write.worker)).ok_or(fmt::Error)?;
-        body::write(cache, worker, write, out)
+        self.bodies(cache, write).ok_or(fmt::Error)?.write(write, out)
     }
 
     fn splice(&self, cache: &Cache<'_>, write: &Write) -> Option<Splice> {
-        body::splice(cache, self.workers.get(usize::from(write.worker))?, write)
+        self.bodies(cache, write)?.splice(write)
     }
 
     fn activity(&self, key: Slot) -> Activity {
