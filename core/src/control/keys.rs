@@ -100,10 +100,9 @@ impl Keys<'_> {
         }
         let since = self.status_since.get_mut(key.index())?;
         if *since == 0 {
-            *since = stamp(now);
+            *since = now.stamp();
         }
-        let elapsed = u64::from(stamp(now).wrapping_sub(*since));
-        let left = lag - Duration::from_millis(elapsed);
+        let left = lag - now.since_stamp(*since);
         (left > Duration::ZERO).then_some(left)
     }
 
@@ -113,9 +112,4 @@ impl Keys<'_> {
             *since = 0;
         }
     }
-}
-
-/// Milliseconds, wrapping, since only differences count; never 0.
-fn stamp(now: Instant) -> u32 {
-    ((now.as_micros() / 1_000) as u32).wrapping_add(1).max(1)
 }

@@ -1,7 +1,7 @@
 //! What a ReplicaSet's worker does next.
 
 use crate::control::{
-    Activity, ClaimRule, Purpose, Rank, Ranked, SlowStart, Write, deletion_order, is_available,
+    Activity, ClaimRule, OrderedPod, Purpose, Rank, SlowStart, Write, deletion_order, is_available,
     next_availability,
 };
 use crate::kind::Kind;
@@ -310,16 +310,16 @@ impl Sync<'_, '_, '_> {
 
     /// Ranks the claimed pods of a ReplicaSet and marks the first `count` for deletion.
     fn choose_victims(&mut self, key: Slot, count: usize) {
-        let ranking = core::mem::take(&mut self.world.ranking);
+        let ranking = core::mem::take(&mut self.world.pods);
         let mut len = 0;
         for (slot, place) in self.claimed(key).zip(ranking.iter_mut()) {
-            *place = Ranked { pod: Some(slot), colocated: 0, place: len as u16 };
+            *place = OrderedPod::at(len as i32, slot, 0);
             len += 1;
         }
         let (claimed, _) = ranking.split_at_mut_checked(len).unwrap_or_default();
         if count < len {
             for place in claimed.iter_mut() {
-                place.colocated = self.count_colocated(key, place.pod);
+                place.note = self.count_colocated(key, place.slot());
             }
             let wall = self.world.wall;
             heap_sort(claimed, |a, b| match (self.rank(a), self.rank(b)) {
@@ -328,22 +328,23 @@ impl Sync<'_, '_, '_> {
                 _ => core::cmp::Ordering::Equal,
             });
         }
-        let victims = || claimed.iter().take(count).filter_map(|place| place.pod);
+        let victims = || claimed.iter().take(count).map(OrderedPod::slot);
         let expected = self.world.cache.expect_deletions(self.kind(), key, victims());
         self.world.cache.mark_victims(victims());
         self.expectations.expect_deletions(key, expected, self.world.now);
-        self.world.ranking = ranking;
+        self.world.pods = ranking;
     }
 
-    fn rank(&self, ranked: &Ranked) -> Option<Rank> {
-        let entry = self.world.cache.pods.get(ranked.pod?)?;
+    /// The note is how many of its kind share its node.
+    fn rank(&self, ranked: &OrderedPod) -> Option<Rank> {
+        let entry = self.world.cache.pods.get(ranked.slot())?;
         let pod = entry.record;
         Some(Rank {
             scheduled: !pod.node.is_empty(),
             phase: pod.phase(),
             ready: pod.is_ready(),
             deletion_cost: pod.deletion_cost,
-            colocated: ranked.colocated,
+            colocated: ranked.note,
             ready_since: pod.ready_transition,
             restarts: pod.restarts.into(),
             sidecar_restarts: pod.sidecar_restarts.into(),
@@ -354,11 +355,9 @@ impl Sync<'_, '_, '_> {
 
     /// Active pods of all ReplicaSets with the same controller on the same node. A ReplicaSet
     /// without a controller does not count them.
-    fn count_colocated(&self, key: Slot, pod: Option<Slot>) -> u16 {
+    fn count_colocated(&self, key: Slot, pod: Slot) -> u16 {
         let cache = &*self.world.cache;
-        let Some(node) = pod.and_then(|pod| Some(cache.pods.get(pod)?.record.node)) else {
-            return 0;
-        };
+        let Some(node) = cache.pods.get(pod).map(|pod| pod.record.node) else { return 0 };
         let siblings = cache.siblings_of(self.kind(), key);
         let pods = siblings.flat_map(|sibling| cache.pods_of(self.kind(), sibling));
         let there = pods.filter(|(_, pod)| pod.record.is_active() && pod.record.node == node);

@@ -12,7 +12,7 @@ pub(super) fn process(view: &View<'_>, plan: &mut Plan) -> bool {
 /// Claims that are to go with their pods have to belong to them first.
 fn fix_claims(view: &View<'_>, plan: &mut Plan) -> bool {
     view.condemned().all(|pod| {
-        let (ordinal, slot) = (pod.ordinal, pod.slot());
+        let (ordinal, slot) = (pod.ordinal(), pod.slot());
         view.claims.are_right(ordinal, true)
             || plan.push(Step::FixClaims { ordinal, pod: slot, is_condemned: true })
     })

@@ -147,7 +147,7 @@ pub(super) fn fill_pods(
             | PodState::STORAGE;
         let facts = PodFacts::new(ordinal, slot, state);
         let (taken, _) = places.split_at_mut_checked(len).unwrap_or_default();
-        match taken.iter_mut().find(|it| it.ordinal == ordinal) {
+        match taken.iter_mut().find(|it| it.ordinal() == ordinal) {
             // `web-1` and `web-01`: only one of them can be right.
             Some(twin) if parts.is_exact() => *twin = facts,
             Some(_) => {}
@@ -160,7 +160,7 @@ pub(super) fn fill_pods(
         }
     }
     let (pods, _) = places.split_at_mut_checked(len).unwrap_or_default();
-    heap_sort(pods, |a, b| a.ordinal.cmp(&b.ordinal));
+    heap_sort(pods, |a, b| a.ordinal().cmp(&b.ordinal()));
     len
 }
 

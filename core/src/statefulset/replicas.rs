@@ -8,7 +8,7 @@ use super::view::{Facts, PodFacts, UpdateStrategy, View};
 pub(super) fn process(view: &View<'_>, plan: &mut Plan) -> bool {
     let mut pods = view.replicas().peekable();
     for ordinal in view.set.ordinals() {
-        let goes_on = match pods.next_if(|pod| pod.ordinal == ordinal) {
+        let goes_on = match pods.next_if(|pod| pod.ordinal() == ordinal) {
             Some(pod) if pod.is_created() => keep(view, pod, plan),
             _ => create(view, ordinal, plan),
         };
@@ -30,7 +30,7 @@ fn create(view: &View<'_>, ordinal: i32, plan: &mut Plan) -> bool {
 
 /// Sees to a pod that is there. Whether the next one may be looked at.
 fn keep(view: &View<'_>, pod: &PodFacts, plan: &mut Plan) -> bool {
-    let (ordinal, slot) = (pod.ordinal, pod.slot());
+    let (ordinal, slot) = (pod.ordinal(), pod.slot());
     if pod.has_ended() {
         if !pod.is_terminating() {
             plan.delete(pod, DeleteReason::Ended, false);

@@ -27,7 +27,7 @@ fn update_one(view: &View<'_>, plan: &mut Plan) {
     let mut end = i64::from(view.set.start) + i64::from(view.set.replicas);
     for pod in targets(view) {
         end -= 1;
-        let is_one_missing = i64::from(pod.ordinal) != end;
+        let is_one_missing = i64::from(pod.ordinal()) != end;
         if is_one_missing {
             return;
         }
@@ -49,7 +49,7 @@ fn delete<'a>(plan: &mut Plan, pods: impl Iterator<Item = &'a PodFacts>, most: u
 /// What an update may replace, the highest ordinal first.
 fn targets<'a>(view: &'a View<'_>) -> impl Iterator<Item = &'a PodFacts> {
     let first = view.set.first_updated();
-    view.replicas().rev().filter(move |pod| i64::from(pod.ordinal) >= first)
+    view.replicas().rev().filter(move |pod| i64::from(pod.ordinal()) >= first)
 }
 
 fn outdated<'a>(view: &'a View<'_>) -> impl Iterator<Item = &'a PodFacts> {

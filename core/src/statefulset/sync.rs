@@ -131,14 +131,15 @@ impl Worker {
         }
     }
 
+    #[inline(never)]
     fn decide(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot, current: Slot, update: Slot) {
-        let ordinals = core::mem::take(&mut sync.world.ordinals);
+        let places = core::mem::take(&mut sync.world.pods);
         let cache = &*sync.world.cache;
         let (set, claims) = (cache.stateful_sets.get(key), SetClaims::of(cache, key));
         self.stage = Stage::Ending;
         if let (Some(set), Some(claims)) = (set, &claims) {
-            let len = fill_pods(cache, key, (current, update), sync.world.wall, ordinals);
-            let pods = ordinals.get(..len).unwrap_or_default();
+            let len = fill_pods(cache, key, (current, update), sync.world.wall, places);
+            let pods = places.get(..len).unwrap_or_default();
             let set = facts(cache, set, current, update, sync.world.max_unavailable_stateful_set);
             self.generation = set.generation;
             self.is_parallel = set.policy == PodManagementPolicy::Parallel;
@@ -147,7 +148,7 @@ impl Worker {
                 Err(_) => self.fail(Outcome::Retry),
             }
         }
-        sync.world.ordinals = ordinals;
+        sync.world.pods = places;
     }
 
     /// The request of the step at hand, if it has one and still is wanted.
@@ -198,6 +199,7 @@ impl Worker {
     }
 
     /// The creation of the next claim that is not there.
+    #[inline(never)]
     fn next_missing_claim(
         &mut self,
         sync: &mut Sync<'_, '_, '_>,
@@ -235,6 +237,7 @@ impl Worker {
         None
     }
 
+    #[inline(never)]
     fn next_of_pod(&mut self, sync: &Sync<'_, '_, '_>, key: Slot, step: &Step) -> Option<Write> {
         let cache = &*sync.world.cache;
         let write = match *step {
@@ -269,6 +272,7 @@ impl Worker {
     }
 
     /// The change of the next claim that belongs to somebody else than it should.
+    #[inline(never)]
     fn next_reference(
         &mut self,
         sync: &mut Sync<'_, '_, '_>,
