@@ -143,7 +143,7 @@ pub(super) fn settings(options: &ControllerOptions, defaults: &Defaults) -> Resu
 }
 
 pub(super) const TERMINATING_REPLICAS: &str = "DeploymentReplicaSetTerminatingReplicas";
-const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";
+pub(super) const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";
 
 #[cfg(test)]
 mod tests {

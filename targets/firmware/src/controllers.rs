@@ -16,7 +16,6 @@ use crate::network::{Network, RequestSockets, WatchSockets};
 use crate::profile::{LANES, PROFILE, Stores, WATCHES, Workspace};
 use crate::report;
 
-const _: () = assert!(Kind::COUNT <= WATCHES);
 /// Connections for requests at a time: one a lane, and one for the sources of bodies.
 pub(crate) const REQUEST_CONNECTIONS: usize = LANES + 1;
 /// A connection's memory: the head of a response has to fit, and the answer to a write may come with
@@ -155,10 +154,12 @@ async fn serve(
 }
 
 fn settings(configuration: &'static Configuration<'static>) -> Settings {
+    let gates = configuration.feature_gates;
     Settings {
         namespaces: configuration.namespace.as_slice(),
         rate: configuration.rate.map(|rate| Rate { qps: rate.qps, burst: rate.burst }),
-        terminating_replicas: configuration.terminating_replicas,
+        terminating_replicas: gates.terminating_replicas,
+        max_unavailable_stateful_set: gates.max_unavailable_stateful_set,
         status_lag: Duration::from_millis(u64::from(configuration.status_lag)),
         ..Settings::DEFAULT
     }
