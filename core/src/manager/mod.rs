@@ -286,7 +286,7 @@ impl<'a> Manager<'a> {
         let Self { cache, controllers, .. } = self;
         for controller in controllers.all_mut() {
             let keys = controller.keys_mut();
-            if keys.kind == kind {
+            if keys.kind() == kind {
                 cache.slots(kind).for_each(|slot| keys.queue.add(slot));
             }
         }

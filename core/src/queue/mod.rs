@@ -251,6 +251,11 @@ impl Queue {
         self.len == 0 && self.processing == 0
     }
 
+    /// Whether a key is being processed.
+    pub fn is_processing(&self) -> bool {
+        self.processing > 0
+    }
+
     /// Keys that wait (`workqueue_depth`).
     pub fn depth(&self) -> usize {
         usize::from(self.len)

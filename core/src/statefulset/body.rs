@@ -4,13 +4,14 @@ use core::fmt::{self, Write as _};
 
 use heapless::String;
 
-use crate::control::{Purpose, Write, object_target, write_claim};
+use crate::control::{Look, Purpose, Write, object_target};
 use crate::event::write_text;
 use crate::json::template_hash;
 use crate::kind::Kind;
 use crate::link::Slot;
 use crate::splice::{Make, Splice};
 use crate::store::{Cache, Entry, StatefulSet};
+use crate::wire::Uid;
 
 use super::claims::SetClaims;
 use super::facts::{POD_INDEX_LABEL, POD_NAME_LABEL, new_revision_name};
@@ -23,26 +24,20 @@ use super::worker::{StepPart, Worker};
 pub(super) struct RequestBodies<'s, 'a> {
     cache: &'s Cache<'a>,
     worker: &'s Worker,
+    /// The uid of the StatefulSet that the sync is about.
+    uid: Uid,
     key: Slot,
 }
 
 impl<'s, 'a> RequestBodies<'s, 'a> {
-    /// Those of a worker that has work.
-    pub(super) fn of(cache: &'s Cache<'a>, worker: &'s Worker) -> Option<Self> {
-        Some(Self { cache, worker, key: worker.key? })
+    /// Those of a sync.
+    pub(super) fn of(look: &Look<'s, 'a, ()>, worker: &'s Worker) -> Self {
+        Self { cache: look.cache, worker, uid: look.run.uid, key: look.key }
     }
 
     /// Writes the document of a write.
     pub(super) fn write(&self, write: &Write, out: &mut dyn fmt::Write) -> fmt::Result {
         match (write.purpose, write.kind) {
-            (Purpose::Adopt | Purpose::Release, _) => {
-                write_claim(self.cache, Kind::StatefulSet, self.key, self.worker.uid, write, out)
-            }
-            (Purpose::Delete, _) => write.write_delete_options(out),
-            // Of the history.
-            (Purpose::Step, Kind::ControllerRevision) if write.is_delete() => {
-                write.write_delete_options(out)
-            }
             (Purpose::Step, Kind::ControllerRevision) => {
                 write.write_preconditions(out)?;
                 write!(out, "}},\"revision\":{}}}", self.worker.revision)
@@ -101,7 +96,7 @@ impl<'s, 'a> RequestBodies<'s, 'a> {
         let owner = claims.pod(ordinal).and_then(|pod| self.cache.head(Kind::Pod, pod));
         let pod_name = claims.pod_name(ordinal);
         write!(out, "{{\"metadata\":{{\"uid\":\"{}\",\"ownerReferences\":[", write.uid)?;
-        write_reference(out, set, "apps/v1", "StatefulSet", claims.set_name(), self.worker.uid)?;
+        write_reference(out, set, "apps/v1", "StatefulSet", claims.set_name(), self.uid)?;
         if let Some(owner) = owner {
             out.write_str(",")?;
             write_reference(out, pod, "v1", "Pod", &pod_name, owner.uid())?;
@@ -192,7 +187,7 @@ impl<'s, 'a> RequestBodies<'s, 'a> {
     /// The set, unless it is another one of the same name by now.
     fn set(&self) -> Option<Entry<'_, StatefulSet>> {
         let set = self.cache.stateful_sets.get(self.key);
-        set.filter(|set| set.uid() == self.worker.uid)
+        set.filter(|set| set.uid() == self.uid)
     }
 }
 
@@ -202,7 +197,7 @@ fn write_reference(
     api_version: &str,
     kind: &str,
     name: &str,
-    uid: crate::wire::Uid,
+    uid: Uid,
 ) -> fmt::Result {
     if !is_wanted {
         return write!(out, "{{\"$patch\":\"delete\",\"uid\":\"{uid}\"}}");

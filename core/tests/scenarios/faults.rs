@@ -227,8 +227,9 @@ fn what_one_controller_does_not_see_keeps_no_other_from_acting() {
     let mut memory = Box::new(Mixed::new());
     let mut space = Box::new(Space::new());
     let settings = Settings { rate: None, ..Settings::DEFAULT };
-    // It is answered 403 when it asks for ReplicationControllers.
     let mut cluster = Cluster::of(memory.parts(), &mut space, 3, settings);
+    // It is answered 403 when it asks for them.
+    cluster.hidden = Some(picokube_core::kind::Kind::ReplicationController);
     cluster.create("deployments", deployment("web", 3));
     cluster.rollout();
     assert_three_pods(&cluster);
@@ -303,7 +304,8 @@ fn a_deployment_that_is_blind_lets_go_of_its_worker() {
             "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "fat"}}, "template": {}},
         }));
         cluster.run(Duration::from_secs(20));
-        assert!(!cluster.events("ControllerMemoryFull").is_empty(), "after {steps} steps");
+        let told = cluster.events("FaultyObject");
+        assert!(told[0].contains("metadata.labels: has too many"), "after {steps} steps: {told:?}");
         let next = cluster.manager.poll_at().map(|at| at.since(cluster.now));
         let soon = Duration::from_millis(900);
         assert!(next.is_none_or(|wait| wait > soon), "after {steps} steps, wakes in {next:?}");
