@@ -1,5 +1,14 @@
 //! The command line.
 
+/// Like `println!`, but it makes no difference whether anybody takes it: who pipes a cluster into `head` does
+/// not mean to end it.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    }};
+}
+
 mod bench;
 mod check;
 mod demo;
