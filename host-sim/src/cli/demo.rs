@@ -79,7 +79,7 @@ async fn play<P: FnMut(&str)>(show: &mut Show<'_, P>) -> Result<()> {
 
     show.begin(4);
     ask(shared, Method::POST, STATEFUL_SETS, &stateful_set("db", LAST + 1)).await?;
-    show.until_sets(|db| is_rolled_out(db)).await?;
+    show.until_sets(is_rolled_out).await?;
 
     show.begin(5);
     let strategy = |partition: u64| json!({"rollingUpdate": {"partition": partition}});
