@@ -18,7 +18,7 @@ use super::reply::Reply;
 use super::world::World;
 use super::write::Write;
 
-/// How long to wait for the watch after a write of which nobody knows whether it succeeded.
+/// How long to wait at least for the watch after a write of which nobody knows whether it succeeded.
 const AMBIGUOUS: Duration = Duration::from_secs(1);
 
 /// How often a status is written before the key is retried.
@@ -52,7 +52,7 @@ pub(crate) enum Outcome {
     Good,
     /// The key is retried with back-off.
     Retry,
-    /// The key is retried when the watch has had time to tell what really happened.
+    /// Likewise, but not before the watch has had time to tell what really happened.
     RetryLater,
     /// Nothing can be done until something changes.
     Forget,
@@ -165,7 +165,7 @@ impl Run {
         match self.outcome {
             _ if world.cache.head(kind, key).is_none() => {}
             Outcome::Retry => keys.queue.add_rate_limited(key, now),
-            Outcome::RetryLater => keys.queue.add_after(key, AMBIGUOUS, now),
+            Outcome::RetryLater => keys.queue.add_rate_limited_after(key, AMBIGUOUS, now),
             Outcome::Forget => keys.queue.forget(key),
             Outcome::Good => {
                 keys.queue.forget(key);

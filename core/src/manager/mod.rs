@@ -20,6 +20,7 @@ mod settings;
 mod workspace;
 
 pub use crate::control::Rate;
+pub use crate::json::Escape;
 pub use crate::limits::{ObjectName, TARGET, Target};
 pub use crate::registry::{ControllerName, Enabled, UnknownController};
 pub use crate::request::{Body, ContentType, Failure, Method, Request, ResponseHead, Ticket};

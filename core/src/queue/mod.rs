@@ -158,11 +158,16 @@ impl Queue {
     /// Asks for a key to be processed after its back-off, or later if too many keys are retried:
     /// the longer of the two limits.
     pub fn add_rate_limited(&mut self, key: Slot, now: Instant) {
+        self.add_rate_limited_after(key, Duration::ZERO, now);
+    }
+
+    /// As [`add_rate_limited`](Self::add_rate_limited), but after `delay` at the earliest.
+    pub fn add_rate_limited_after(&mut self, key: Slot, delay: Duration, now: Instant) {
         let Some(item) = self.items.get_mut(key.index()) else { return };
         let own = item_delay(item.requeues.into());
         item.requeues = item.requeues.saturating_add(1);
         let all = self.bucket.reserve(now);
-        self.add_after(key, own.max(all), now);
+        self.add_after(key, own.max(all).max(delay), now);
     }
 
     /// The key did well: its back-off starts over. Delayed Adds and the common limit stay.

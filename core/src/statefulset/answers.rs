@@ -75,7 +75,7 @@ impl Worker {
             .and_then(|slot| Some((slot, cache.controller_revisions.get(slot)?)));
         let Some((slot, revision)) = found else {
             if has_looked {
-                // Whose it is, is none of our business.
+                // Of some other kind of controller, whose revisions are none of our business.
                 self.collisions = Some(collisions.saturating_add(1));
             } else if let Ok(name) = Name::whole(cache.texts, &name) {
                 self.taken = Some(name);
@@ -97,6 +97,8 @@ impl Worker {
                 sync.run.fail(Outcome::Retry, "");
                 self.stage = Stage::Ending;
             }
+            // Whose it is, does not matter. It is asked for again in every sync, as in Kubernetes.
+            _ if is_equal => self.work_with(sync, slot),
             _ => self.collisions = Some(collisions.saturating_add(1)),
         }
     }

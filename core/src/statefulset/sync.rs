@@ -5,15 +5,15 @@ use crate::event::Message;
 use crate::kind::Kind;
 use crate::link::Slot;
 use crate::request::ContentType;
-use crate::store::{Cache, Head, Record};
-use crate::text::Name;
+use crate::store::{Cache, Entry, Head, Pod, Record};
+use crate::text::{Fingerprint, Name};
 
 use super::claims::SetClaims;
 use super::controller::Sync;
 use super::decide::decide;
-use super::facts::{facts, fill_pods, is_member, revisions};
+use super::facts::{REVISION_LABEL, facts, fill_pods, is_member, revisions};
 use super::identity::Parts;
-use super::plan::{End, Phase, Step};
+use super::plan::{DeleteReason, End, Phase, Step};
 use super::revisions::{UpdateRevision, current_revision, next_surplus, update_revision};
 use super::view::{PodManagementPolicy, View};
 use super::worker::{HeldRevision, Stage, StepPart, Worker};
@@ -103,12 +103,9 @@ impl Worker {
             return Some(Write { name, purpose: Purpose::Step, ..get });
         }
         let all = revisions(cache, key, None, None);
-        match update_revision(all.clone()) {
+        match update_revision(all) {
             UpdateRevision::Use(update) => {
-                let current = current_revision(all).unwrap_or(update);
-                self.current = HeldRevision::of(cache, current);
-                self.update = HeldRevision::of(cache, update);
-                self.decide(sync, current, update);
+                self.work_with(sync, update);
                 None
             }
             UpdateRevision::Bump { slot, revision } => {
@@ -122,6 +119,15 @@ impl Worker {
                 Some(Write::create(Purpose::Create, Kind::ControllerRevision, key, head))
             }
         }
+    }
+
+    /// The revision of the template is there: decides what to do.
+    pub(super) fn work_with(&mut self, sync: &mut Sync<'_, '_, '_>, update: Slot) {
+        let cache = &*sync.world.cache;
+        let current = current_revision(revisions(cache, sync.key, None, None)).unwrap_or(update);
+        self.current = HeldRevision::of(cache, current);
+        self.update = HeldRevision::of(cache, update);
+        self.decide(sync, current, update);
     }
 
     #[inline(never)]
@@ -251,8 +257,9 @@ impl Worker {
                 let head = still_member(cache, key, pod, ordinal);
                 head.map(|head| Write::patch(Purpose::Step, patch, Kind::Pod, pod, head))
             }
-            Step::Delete { ordinal, pod, .. } => {
+            Step::Delete { ordinal, pod, reason, .. } => {
                 let head = still_member(cache, key, pod, ordinal);
+                let head = head.filter(|_| self.still_holds(cache, pod, reason));
                 head.map(|head| Write::delete(Purpose::Delete, Kind::Pod, pod, head))
             }
             Step::FixClaims { .. } => None,
@@ -261,6 +268,19 @@ impl Worker {
             self.next_part(step);
         }
         write
+    }
+
+    /// Whether a pod is to be deleted for what it is now: another one may have taken its name and its place.
+    fn still_holds(&self, cache: &Cache<'_>, pod: Slot, reason: DeleteReason) -> bool {
+        let Some(pod) = cache.pods.get(pod) else { return false };
+        match reason {
+            DeleteReason::Condemned => true,
+            DeleteReason::Ended => pod.record.phase().is_terminal(),
+            DeleteReason::Broken | DeleteReason::Outdated => {
+                let update = self.update.and_then(|held| held.slot(cache));
+                update.is_some_and(|update| !is_of_revision(cache, pod, update))
+            }
+        }
     }
 
     /// The change of the next claim that belongs to somebody else than it should.
@@ -339,6 +359,14 @@ impl Worker {
 
 /// `spec.revisionHistoryLimit`, where a server sets none.
 const DEFAULT_HISTORY: i32 = 10;
+
+/// Whether a pod has been made from a revision.
+fn is_of_revision(cache: &Cache<'_>, pod: Entry<'_, Pod>, revision: Slot) -> bool {
+    let value = pod.record.labels.value(cache.texts, Fingerprint::of(REVISION_LABEL));
+    let revision = cache.controller_revisions.get(revision);
+    let name = revision.map(|it| Fingerprint::of(&it.name().to_object_name(cache.texts)));
+    value.is_some() && value == name
+}
 
 /// Whether a pod belongs to a StatefulSet.
 fn is_ours(cache: &Cache<'_>, key: Slot, pod: Slot) -> bool {

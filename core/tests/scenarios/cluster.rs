@@ -43,6 +43,8 @@ pub(crate) enum Accident {
     LostBefore,
     /// The answer does not come back.
     LostAfter,
+    /// The request does not reach the server, but nobody can tell.
+    Vanished,
     /// The source of its body is gone.
     SourceGone,
     /// The server answers with this code and reason, and does nothing.
@@ -262,6 +264,7 @@ impl<'a> Cluster<'a> {
             }
             Some(Accident::LostBefore) => Err(Failure::NotSent),
             Some(Accident::LostAfter) => self.serve(&request).and(Err(Failure::Ambiguous)),
+            Some(Accident::Vanished) => Err(Failure::Ambiguous),
             Some(Accident::SourceGone) => Err(Failure::Source(404)),
             #[cfg(feature = "statefulset")]
             Some(Accident::Refused(code, reason)) => Ok(status(code, reason, "by accident")),

@@ -5,7 +5,7 @@ use picokube_core::time::Duration;
 use serde_json::json;
 
 use crate::cluster::{Accident, Cluster, Memory, Space, with_cluster};
-use crate::user::deployment;
+use crate::user::{deployment, replica_set};
 
 /// The server has what it should have, and nothing twice.
 fn assert_three_pods(cluster: &Cluster<'_>) {
@@ -342,5 +342,23 @@ fn a_deployment_that_waits_holds_up_nobody_elses_replica_set() {
         cluster.run(Duration::from_secs(20));
         let solo = cluster.pods(|pod| pod["metadata"]["labels"]["app"] == json!("solo"));
         assert_eq!(solo.len(), 2, "while Deployments wait for a minute");
+    });
+}
+
+/// Who never hears what became of a request asks less and less often.
+#[test]
+fn requests_that_vanish_are_sent_less_and_less_often() {
+    with_cluster(|cluster| {
+        cluster.create("replicasets", replica_set("db", 1));
+        cluster.storm = Some((1, &[Accident::Vanished]));
+        cluster.run(Duration::from_secs(1));
+        assert!(!cluster.sent.is_empty());
+        cluster.run(Duration::from_secs(600));
+        // After 1 s, eight times; then after twice as long each time. A pod, and its status twice.
+        assert!(cluster.sent.len() < 60, "{}", cluster.sent.len());
+        cluster.storm = None;
+        cluster.run(Duration::from_secs(1_100));
+        cluster.rollout();
+        assert_eq!(cluster.pods(|_| true).len(), 1);
     });
 }

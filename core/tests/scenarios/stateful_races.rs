@@ -214,6 +214,47 @@ fn a_revision_that_goes_before_its_pod_comes_is_made_anew() {
     }
 }
 
+/// A pod that has taken the name and the place of one that was to be deleted stays, if it is what is wanted.
+#[test]
+fn a_pod_that_takes_the_place_of_another_is_not_deleted_for_it() {
+    for seed in 0..40 {
+        let mut memory = Box::new(crate::stateful::Memory::new());
+        let mut space = Box::new(Space::new());
+        let mut cluster = Cluster::of(memory.parts(), &mut space, seed, NO_RATE);
+        let set = with(stateful_set("web", 2), "podManagementPolicy", json!("Parallel"));
+        cluster.create("statefulsets", set);
+        cluster.patient_rollout();
+        let good = cluster.server.get("pods", "web-1").unwrap().clone();
+        for pod in ["web-0", "web-1"] {
+            cluster.pod(pod, Some("status"), &json!({"status": {"phase": "Failed"}}));
+        }
+        // Both are going to be deleted, one after the other.
+        while cluster.writes("DELETE", "pods").is_empty() {
+            if !cluster.step() {
+                cluster.advance(Duration::from_millis(1));
+            }
+        }
+        let other = cluster.replace_pod("web-1", &good);
+        cluster.patient_rollout();
+        let pod = cluster.server.get("pods", "web-1").unwrap();
+        assert_eq!(pod["metadata"]["uid"], other, "seed {seed}");
+        assert_done(&mut cluster, "replaced");
+    }
+}
+
+impl Cluster<'_> {
+    /// Somebody else deletes a pod and makes another of the same name, which runs; its uid.
+    fn replace_pod(&mut self, name: &str, good: &Value) -> Value {
+        self.finish(name);
+        let mut pod = good.clone();
+        pod["metadata"]["name"] = json!(name);
+        let status = pod["status"].take();
+        let uid = self.create("pods", pod)["metadata"]["uid"].clone();
+        self.pod(name, Some("status"), &json!({"status": status}));
+        uid
+    }
+}
+
 /// Several sets share what there is to send with.
 #[test]
 fn sets_wait_for_room_to_send() {
