@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::client::{Client, Server};
+use super::client::Client;
 use super::conditions;
 use super::kubelet::{Kubelet, Mode};
+#[cfg(feature = "over-http")]
 use super::namespace::Namespace;
 use super::node::Node;
 use super::normalise::Normaliser;
@@ -31,8 +32,9 @@ const PATIENCE: u32 = 4;
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Plays a scenario in a namespace of its own.
+#[cfg(feature = "over-http")]
 pub(super) async fn play(
-    server: &Server,
+    server: &super::Server,
     scenario: &Scenario,
     probe: Option<Arc<Probe>>,
 ) -> Result<Run> {
