@@ -28,6 +28,8 @@ use super::trace::{finals, trace};
 /// How much longer than a step asks for its conditions are waited for: a busy machine is no
 /// failure.
 const PATIENCE: u32 = 4;
+/// So much of a second is left when pods are created.
+const ENOUGH: Duration = Duration::from_millis(800);
 /// How long the pause after a step may last at most: some controllers are never quiet.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
@@ -146,12 +148,23 @@ impl Player<'_> {
     /// Does a step. What comes back has a `code` if the server was asked something, and an
     /// `error` if the step failed.
     async fn step(&mut self, number: usize, step: &Step) -> Value {
+        if let Operation::Create { .. } = step.operation {
+            self.early_in_a_second().await;
+        }
         if step.is_marked() {
             self.recorder.mark(number, &step.source);
         }
         match self.operate(step).await {
             Ok(answer) => answer,
             Err(error) => json!({"error": format!("{error:#}")}),
+        }
+    }
+
+    /// Pods that are created in one go shall be of the same age, as they were with the real controllers,
+    /// and not differ by a second that ends meanwhile: it would decide which of them goes first.
+    async fn early_in_a_second(&self) {
+        if let Some(rest) = self.node.until_the_next_second().filter(|rest| *rest < ENOUGH) {
+            sleep(rest).await;
         }
     }
 
