@@ -36,7 +36,10 @@ const FLAGS: [&str; 9] = [
 pub(crate) fn run(seconds: u32, only: Option<&str>) -> Result<String> {
     let mut targets = Vec::new();
     for folder in [CORE, HTTP2, SERVER] {
-        targets.extend(build(folder)?);
+        let source = |name| workspace::root().join(folder).join(format!("fuzz_targets/{name}.rs"));
+        if only.is_none_or(|only| source(only).is_file()) {
+            targets.extend(build(folder)?);
+        }
     }
     targets.retain(|target| only.is_none_or(|only| target.name == only));
     ensure!(!targets.is_empty(), "there is no fuzz target {}", only.unwrap_or_default());

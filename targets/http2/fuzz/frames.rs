@@ -114,7 +114,8 @@ impl Client {
     }
 
     fn write(&mut self) {
-        let mut buffer = [0; 512];
+        // Room for as many acknowledgements as a budget pays for.
+        let mut buffer = [0; 4096];
         let mut out = Output::new(&mut buffer);
         self.connection.write(&mut out);
         assert!(!self.connection.owes());

@@ -13,10 +13,14 @@ const FULL: u16 = 256;
 pub(crate) const REQUEST: u16 = 16;
 /// For the head of a response.
 pub(crate) const HEAD: u16 = 16;
-/// For a DATA frame of ours: the server will widen stream and connection.
-pub(crate) const SENT: u16 = 4;
 /// For a DATA frame with data. A watch without events has one a minute.
 pub(crate) const DATA: u16 = 8;
+
+/// For a DATA frame of ours of so many bytes: the server will widen stream and connection, some for every
+/// few hundred bytes that they read.
+pub(crate) fn sent(count: usize) -> u16 {
+    4 + u16::try_from(count / 256).unwrap_or(FULL)
+}
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget(u16);

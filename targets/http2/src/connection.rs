@@ -73,6 +73,8 @@ pub struct Connection<const N: usize> {
     peer: Peer,
     send_window: SendWindow,
     receive_window: ReceiveWindow,
+    /// What may still be on its way of streams that we have given up.
+    stray: u32,
     owed: Owed,
 }
 
@@ -142,6 +144,7 @@ impl<const N: usize> Connection<N> {
             peer: Peer::ZERO,
             send_window: SendWindow::ZERO,
             receive_window: ReceiveWindow::ZERO,
+            stray: 0,
             owed: Owed::NOTHING,
         }
     }
@@ -167,6 +170,7 @@ impl<const N: usize> Connection<N> {
         self.send_window = SendWindow::new(window::DEFAULT);
         self.receive_window = ReceiveWindow::new(window::DEFAULT);
         self.receive_window.widen(config.connection_window - window::DEFAULT);
+        self.stray = 0;
         self.owed = Owed::GREETING;
     }
 
@@ -270,7 +274,7 @@ impl<const N: usize> Connection<N> {
             stream.send_window.spend(spent);
             stream.is_sending = !is_ended;
         }
-        self.budget.earn(budget::SENT);
+        self.budget.earn(budget::sent(count));
         Ok(Sent { bytes: count, is_ended })
     }
 
@@ -299,8 +303,11 @@ impl<const N: usize> Connection<N> {
     /// Gives a stream up. The server is told to stop, and no event will tell of it any more. A request whose
     /// body was not sent to its end has then never been made.
     pub fn cancel(&mut self, key: StreamKey) {
-        if let Some(stream) = self.streams.get_mut(key.slot()).filter(|stream| stream.id == key.id)
-        {
+        let place = self.streams.get_mut(key.slot());
+        if let Some(stream) = place.filter(|stream| stream.id == key.id) {
+            if stream.is_live() {
+                self.stray = self.stray.saturating_add(stream.receive_window.open());
+            }
             stream.cancel();
         }
     }
@@ -386,6 +393,8 @@ impl<const N: usize> Connection<N> {
     fn fault(&mut self, key: StreamKey, why: Reset, code: ErrorCode, is_ended: bool) {
         if let Some(stream) = self.live_mut(key) {
             stream.fault(why, code, is_ended);
+            let open = stream.receive_window.open();
+            self.stray = self.stray.saturating_add(open);
             self.has_outcome = true;
         }
     }
@@ -431,5 +440,38 @@ impl<const N: usize> Connection<N> {
         let is_it = |stream: &Stream| stream.id == id && stream.is_live();
         let slot = self.streams.iter().position(is_it)?;
         Some(StreamKey { slot: u8::try_from(slot).ok()?, id })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Scheme;
+
+    /// RFC 9113 §5.1.1: when the numbers of streams are used up, another connection is needed.
+    #[test]
+    fn numbers_of_streams_have_an_end() {
+        let mut connection = Connection::<2>::new();
+        connection.open(Config::SMALL);
+        connection.receive(&mut &[0, 0, 0, kind::SETTINGS, 0, 0, 0, 0, 0][..]).unwrap();
+        connection.next_id = MAX_STREAM;
+        let request = Request {
+            method: "GET",
+            scheme: Scheme::Https,
+            authority: "kubernetes",
+            path: "/",
+            fields: &[],
+            has_body: false,
+        };
+        let mut buffer = [0; 256];
+        let key = connection.request(&request, &mut Output::new(&mut buffer)).unwrap();
+        assert_eq!(key.id(), 0x7fff_ffff);
+        assert!(connection.is_leaving());
+        let refused = connection.request(&request, &mut Output::new(&mut buffer));
+        assert_eq!(refused, Err(Refusal::Leaving));
+        // What is under way goes on.
+        let answer = [0, 0, 1, kind::HEADERS, 5, 0x7f, 0xff, 0xff, 0xff, 0x88];
+        let event = connection.receive(&mut &answer[..]).unwrap();
+        assert!(matches!(event, Some(Event::Head { stream, .. }) if stream == key));
     }
 }

@@ -68,6 +68,11 @@ impl ReceiveWindow {
         Self { size, open: size, credit: 0 }
     }
 
+    /// What the server may still send.
+    pub(crate) fn open(&self) -> u32 {
+        self.open
+    }
+
     /// Takes what has come off the window.
     pub(crate) fn arrived(&mut self, count: u32) -> Result<(), Overrun> {
         self.open = self.open.checked_sub(count).ok_or(Overrun)?;

@@ -248,7 +248,7 @@ impl<const N: usize> Connection<N> {
         // once, it can never be the reason why some stream waits for another.
         self.receive_window.release(length);
         let Some(key) = self.live_id(id) else {
-            return self.budget.spend(Flood::ClosedStreams);
+            return self.stray_data(length);
         };
         if let Some(stream) = self.live_mut(key) {
             stream.receive_window.arrived(length).map_err(|_| Error::FlowControl)?;
@@ -258,6 +258,17 @@ impl<const N: usize> Connection<N> {
             }
         }
         if is_padded { Ok(()) } else { self.weigh(key, length) }
+    }
+
+    /// Data of a stream that is over. What was on its way when we gave streams up is nobody's fault.
+    fn stray_data(&mut self, length: u32) -> Result<(), Error> {
+        match self.stray.checked_sub(length) {
+            Some(stray) if length > 0 => {
+                self.stray = stray;
+                Ok(())
+            }
+            _ => self.budget.spend(Flood::ClosedStreams),
+        }
     }
 
     /// It is known how much data a DATA frame has. One without is of no use, unless it ends its stream.

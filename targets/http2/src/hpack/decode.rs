@@ -5,6 +5,8 @@
 //! need not be read at all. That costs the server some bytes in each response, and us no memory: a table
 //! would take 4 KiB.
 
+use core::fmt;
+
 use super::huffman;
 use super::{ENTRY_OVERHEAD, STATIC_ENTRIES};
 
@@ -301,9 +303,14 @@ impl Decoder {
         const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
         let name = Name::of_index(index)?;
         self.begin_value(name);
-        if name == Name::Status {
-            let status = index.checked_sub(8).and_then(|at| STATUSES.get(at as usize));
-            self.head.status = *status.ok_or(Compression)?;
+        match name {
+            Name::Status => {
+                let status = index.checked_sub(8).and_then(|at| STATUSES.get(at as usize));
+                self.head.status = *status.ok_or(Compression)?;
+            }
+            // The values of the others are empty, and this one must not be.
+            Name::ContentLength => self.fault(Fault::Malformed),
+            _ => {}
         }
         Ok(Step::Field)
     }
@@ -457,7 +464,7 @@ impl Default for Decoder {
 }
 
 /// A text of up to `N` bytes, or one that was longer and is not kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Text<const N: usize> {
     bytes: [u8; N],
     /// More than `N` if there were more.
@@ -476,5 +483,11 @@ impl<const N: usize> Text<N> {
 
     fn get(&self) -> Option<&[u8]> {
         self.bytes.get(..usize::from(self.len)).filter(|text| !text.is_empty())
+    }
+}
+
+impl<const N: usize> fmt::Debug for Text<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.get().unwrap_or_default().escape_ascii())
     }
 }

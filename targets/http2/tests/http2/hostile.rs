@@ -70,6 +70,38 @@ fn floods_about_streams_that_are_over_are_noticed() {
     over(head(1, OK));
 }
 
+/// What was on its way when a stream was given up is no flood, in however small frames it comes; more is.
+#[test]
+fn data_on_its_way_is_no_flood() {
+    let (mut client, id) = Client::asking();
+    let key = client.get();
+    client.connection.widen(key, 49_000);
+    client.written();
+    client.feed(&head(key.id(), OK)).unwrap();
+    client.connection.cancel(key);
+    client.written();
+    for _ in 0..10_000 {
+        client.feed(&data(key.id(), b"5byte")).unwrap();
+        client.written();
+    }
+    let error = (0..MANY).find_map(|_| client.feed(&data(key.id(), b"x")).err());
+    assert_eq!(error, Some(Error::Flood(Flood::ClosedStreams)));
+    assert!(id < key.id());
+}
+
+/// Some servers widen the windows for every few hundred bytes that they read.
+#[test]
+fn windows_that_grow_in_small_steps_are_no_flood() {
+    let mut client = Client::of(&[]);
+    let key = client.post();
+    for _ in 0..100 {
+        let (sent, _) = client.send(key, &[0; 16_384], false);
+        for _ in 0..sent.bytes / 512 {
+            client.feed(&[window_update(0, 512), window_update(key.id(), 512)].concat()).unwrap();
+        }
+    }
+}
+
 /// Requests that are all refused: each costs the server as much as us.
 #[test]
 fn resets_of_requests_are_no_flood() {

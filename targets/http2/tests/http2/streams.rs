@@ -143,6 +143,38 @@ fn a_stream_that_is_given_up_is_reset_and_leaves_the_others_alone() {
     assert_eq!(client.send(second, b"body", true).0, Sent { bytes: 4, is_ended: true });
 }
 
+/// In the midst of a frame, which may have been read in part.
+#[test]
+fn a_stream_is_given_up_in_the_midst_of_its_data() {
+    let mut client = Client::of(&[]);
+    let (first, second) = (client.get(), client.get());
+    let bytes = [head(1, OK), last_data(1, b"hello world"), head(3, OK)].concat();
+    let (begin, rest) = bytes.split_at(10 + 9 + 5);
+    let told = client.feed(begin).unwrap();
+    assert_eq!(told, [Told::Head(1, 200), Told::Data(1, b"hello".to_vec())]);
+    client.connection.cancel(first);
+    // Its place is taken before the rest comes.
+    client.written();
+    let third = client.get();
+    assert_eq!((third.slot(), third.id()), (first.slot(), 5));
+    assert_eq!(client.feed(rest), Ok(vec![Told::Head(second.id(), 200)]));
+}
+
+/// RFC 9113 §6.5.3: settings are acknowledged before what they allow is used.
+#[test]
+fn settings_are_acknowledged_before_the_next_request() {
+    let mut client = Client::of(&[(crate::wire::HEADER_TABLE_SIZE, 0)]);
+    client.get();
+    client.feed(&settings(&[(crate::wire::HEADER_TABLE_SIZE, 4096)])).unwrap();
+    let mut buffer = [0; 600];
+    let mut out = Output::new(&mut buffer);
+    client.connection.request(&get("/"), &mut out).unwrap();
+    let said = frames(out.written());
+    assert_eq!((said[0].kind, said[0].flags, said[1].kind), (SETTINGS, ACK, HEADERS));
+    // 4096 again.
+    assert_eq!(said[1].payload[..3], [0x3f, 0xe1, 0x1f]);
+}
+
 /// A reset takes no place of another stream, and is sent before a stream that would need its place.
 #[test]
 fn resets_make_room() {
