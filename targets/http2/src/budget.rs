@@ -2,7 +2,7 @@
 //!
 //! Frames that carry nothing (settings, pings, frames about streams that are over, …) take little to send and
 //! some work to read. There is no queue that they could fill, so what they cost is time and energy. Each
-//! takes one from a budget, which is filled again by what is of use: heads, data, our own requests. A
+//! takes one from a budget, which is filled again by what is of use: data, and our own requests. A
 //! server that empties it does nothing else, and is left (RFC 9113 §10.5).
 
 use crate::error::{Error, Flood};
@@ -11,8 +11,6 @@ use crate::error::{Error, Flood};
 const FULL: u16 = 256;
 /// For a request that we send: the server will acknowledge, widen, perhaps reset.
 pub(crate) const REQUEST: u16 = 16;
-/// For the head of a response.
-pub(crate) const HEAD: u16 = 16;
 /// For a DATA frame with data. A watch without events has one a minute.
 pub(crate) const DATA: u16 = 8;
 

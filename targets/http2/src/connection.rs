@@ -400,10 +400,6 @@ impl<const N: usize> Connection<N> {
     }
 
     fn free_slot(&self) -> Option<u8> {
-        let open = self.streams.iter().filter(|stream| stream.is_open()).count();
-        if open as u32 >= self.peer.max_streams {
-            return None;
-        }
         let slot = self.streams.iter().position(|stream| stream.phase == Phase::Free)?;
         u8::try_from(slot).ok()
     }

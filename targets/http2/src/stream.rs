@@ -85,11 +85,6 @@ impl Stream {
         matches!(self.phase, Phase::Head | Phase::Body)
     }
 
-    /// Whether it counts among those that the server allows at a time (RFC 9113 §5.1.2).
-    pub(crate) fn is_open(&self) -> bool {
-        self.is_live() || self.reset.is_some()
-    }
-
     /// The response is complete. If our side is not, the server is told that no more will come (§8.1).
     pub(crate) fn end(&mut self) {
         self.phase = Phase::Over;

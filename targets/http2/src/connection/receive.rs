@@ -409,7 +409,6 @@ impl<const N: usize> Connection<N> {
                 let is_bodiless = stream.is_bodiless || matches!(head.status, 204 | 304);
                 stream.has_length = is_bodiless || head.content_length.is_some();
                 stream.expected = if is_bodiless { 0 } else { head.content_length.unwrap_or(0) };
-                self.budget.earn(budget::HEAD);
                 Some(Event::Head { stream: key, head })
             }
             _ => return Ok(None),

@@ -182,7 +182,10 @@ fn windows_do_not_overflow() {
     refused(&window_update(0, 0x7fff_ffff), Error::FlowControl);
     refused(&[window_update(0, 0x7fff_0000), window_update(0, 1)].concat(), Error::FlowControl);
     reset(&window_update(1, 0x7fff_ffff), Reset::FlowControl, ErrorCode::FLOW_CONTROL_ERROR);
-    refused(&settings(&[(INITIAL_WINDOW_SIZE, 0x8000_0000)]), Error::FlowControl);
+    let too_large = settings(&[(INITIAL_WINDOW_SIZE, 0x8000_0000)]);
+    refused(&too_large, Error::FlowControl);
+    // Also while there is no stream whose window it could be.
+    assert_eq!(Client::of(&[]).feed(&too_large), Err(Error::FlowControl));
     let grown = [window_update(3, 1), settings(&[(INITIAL_WINDOW_SIZE, 0x7fff_ffff)])].concat();
     refused(&grown, Error::FlowControl);
 }
