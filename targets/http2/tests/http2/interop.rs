@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::poll_fn;
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::SendResponse;
@@ -12,6 +13,7 @@ use picokube_http2::{
 };
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::time::timeout;
 
 use crate::client::TOKEN;
 
@@ -67,7 +69,9 @@ impl Client {
             self.write(|connection, out| connection.write(out)).await;
         }
         let mut bytes = vec![0; self.piece];
-        let count = self.wire.read(&mut bytes).await.unwrap();
+        // What is stuck would wait for ever.
+        let read = timeout(Duration::from_secs(60), self.wire.read(&mut bytes)).await;
+        let count = read.expect("a server that says something").unwrap();
         let mut input = &bytes[..count];
         while let Some(event) = self.connection.receive(&mut input)? {
             match event {
@@ -464,7 +468,7 @@ proptest! {
         exchanges in prop::collection::vec(
             (0..5000usize, 0..5000usize).prop_map(|(up, down)| Exchange { up, down }), 1..STREAMS),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let server = Server { window: server_window, frame, ..SERVER };
             let mut client = connect(server, window.max(20), piece).await;
