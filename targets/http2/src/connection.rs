@@ -356,16 +356,19 @@ impl<const N: usize> Connection<N> {
     /// # Errors
     /// [`Error::Truncated`] otherwise: whatever was under way may or may not have been carried out.
     pub fn end_of_input(&mut self) -> Result<(), Error> {
-        if let Stage::Failed(error) = self.stage {
-            return Err(error);
-        }
         let is_in_order = self.input.is_between_frames() && self.open_streams() == 0;
-        if is_in_order && self.stage == Stage::Open {
-            self.stage = Stage::Closed;
-            return Ok(());
+        match self.stage {
+            Stage::Closed => return Ok(()),
+            Stage::Failed(error) => return Err(error),
+            Stage::Open if is_in_order => self.stage = Stage::Closed,
+            Stage::Open | Stage::Greeting => {
+                self.stage = Stage::Failed(Error::Truncated);
+                // Nobody is there to be told.
+                self.owed = Owed::NOTHING;
+                return Err(Error::Truncated);
+            }
         }
-        self.stage = Stage::Failed(Error::Truncated);
-        Err(Error::Truncated)
+        Ok(())
     }
 
     /// One event of those that are not about what comes in just now.

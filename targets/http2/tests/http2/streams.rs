@@ -226,7 +226,10 @@ fn what_was_not_processed_is_told() {
     // The first goes on.
     let told = client.feed(&[head(1, OK), last_data(1, b"x")].concat()).unwrap();
     assert_eq!(told.last(), Some(&Told::End(1)));
+    // However often it is said.
     assert_eq!(client.connection.end_of_input(), Ok(()));
+    assert_eq!(client.connection.end_of_input(), Ok(()));
+    assert_eq!(client.try_request(&get("/")), Err(Refusal::Closed));
 }
 
 #[test]
