@@ -43,7 +43,7 @@ pub(crate) enum Gate {
     ClippyFirmware,
     /// rustdoc, warnings denied
     Doc,
-    /// Core and driver build for the smallest targets and reach neither std nor an allocator
+    /// Core, driver and HTTP/2 build for the smallest targets and reach neither std nor an allocator
     Purity,
     /// Flash, RAM, stack and stack frames of the firmware against budget.toml
     Sizes,

@@ -38,7 +38,7 @@ pub mod step;
 #[cfg(feature = "over-http")]
 pub mod suite;
 #[cfg(feature = "over-http")]
-mod theatre;
+mod run_all;
 pub mod trace;
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ pub use player::{Detail, play_in};
 pub use report::Report;
 pub use scenario::Scenario;
 #[cfg(feature = "over-http")]
-pub use theatre::run_all;
+pub use run_all::run_all;
 
 /// Facets that were the same in all recorded runs although a race decides: scenario and facet.
 ///
