@@ -55,6 +55,30 @@ fn a_revision_of_the_history_is_deleted_once() {
     });
 }
 
+/// The watch has not told yet that the revision of a set that was has been left behind: a second one of
+/// the same template would make every pod outdated.
+#[test]
+fn a_revision_that_was_left_behind_is_not_made_again() {
+    with_stateful(|cluster| {
+        cluster.create("statefulsets", stateful_set("web", 2));
+        cluster.patient_rollout();
+        cluster.lag.insert(Kind::ControllerRevision, Duration::from_secs(30));
+        let orphan = json!({"metadata": {"ownerReferences": null}});
+        let revision = cluster.server.of("controllerrevisions").next().unwrap();
+        let revision = revision["metadata"]["name"].as_str().unwrap().to_string();
+        cluster.patch("controllerrevisions", &revision, &orphan);
+        for pod in ["web-0", "web-1"] {
+            cluster.patch("pods", pod, &orphan);
+        }
+        cluster.server.expel("statefulsets", "default", "web");
+        cluster.run(Duration::from_secs(1));
+        cluster.create("statefulsets", stateful_set("web", 2));
+        assert_done(cluster, "created again");
+        assert_eq!(cluster.server.of("controllerrevisions").count(), 1);
+        assert_eq!(cluster.writes("DELETE", "pods"), Vec::<String>::new());
+    });
+}
+
 /// With OrderedReady, nothing follows what failed.
 #[test]
 fn pods_that_are_put_in_order_wait_for_each_other() {
