@@ -7,7 +7,7 @@ use crate::event::Message;
 use crate::kind::Kind;
 use crate::link::Slot;
 use crate::splice::Splice;
-use crate::store::{Cache, Change, ChangeType, Owner};
+use crate::store::{Cache, Change, ChangeType, Owner, StatefulSet};
 use crate::time::{Duration, Instant};
 
 use super::body::RequestBodies;
@@ -113,6 +113,8 @@ impl<'a> StatefulSetController<'a> {
         match event {
             // The echo of an own write whose answer was heard before.
             ChangeType::Updated if change.same_version => {}
+            // It may have had the name of one that is wanted.
+            ChangeType::Deleted if old_owner == Owner::None => self.add_all(cache, |_| true),
             ChangeType::Deleted => keys.add_owner(old_owner),
             ChangeType::Added if change.deleting => keys.add_owner(new_owner),
             ChangeType::Added | ChangeType::Updated => {
@@ -132,6 +134,12 @@ impl<'a> StatefulSetController<'a> {
                 }
             }
         }
+    }
+
+    /// All sets of this sort have to look: what has gone cannot be told from others any more.
+    fn add_all(&mut self, cache: &Cache<'_>, is_concerned: fn(&StatefulSet) -> bool) {
+        let sets = cache.stateful_sets.iter().filter(|(_, set)| is_concerned(set.record));
+        sets.for_each(|(slot, _)| self.keys.queue.add(slot));
     }
 
     fn look_when_available(&mut self, cache: &Cache<'_>, owner: Slot, now: Instant) {
@@ -164,11 +172,15 @@ impl<'a> Controller<'a> for StatefulSetController<'a> {
         self.workers.iter().any(|worker| worker.key.is_some())
     }
 
-    /// As in Kubernetes, claims and revisions are only looked at.
+    /// As in Kubernetes, revisions are only looked at. So are claims there: here, one that is gone may have
+    /// been waited for, or have been counted on.
     fn changed(&mut self, cache: &mut Cache<'_>, kind: Kind, change: &Change, now: Instant) {
         match kind {
             Kind::Pod => self.pod_changed(cache, change, now),
             Kind::StatefulSet => self.keys.changed(cache, change),
+            Kind::PersistentVolumeClaim if change.event == ChangeType::Deleted => {
+                self.add_all(cache, |set| !set.claim_templates.is_empty());
+            }
             _ => {}
         }
     }

@@ -79,6 +79,41 @@ fn a_revision_that_was_left_behind_is_not_made_again() {
     });
 }
 
+/// A pod is made for a claim that has gone, as the watch tells only later: the pod waits for it, and
+/// nothing else will ever happen to it.
+#[test]
+fn a_claim_that_was_gone_all_along_is_made_anew() {
+    with_stateful(|cluster| {
+        cluster.create("statefulsets", with_claim(stateful_set("web", 1)));
+        cluster.patient_rollout();
+        cluster.lag.insert(Kind::PersistentVolumeClaim, Duration::from_secs(30));
+        cluster.server.expel("persistentvolumeclaims", "default", "data-web-0");
+        cluster.server.expel("pods", "default", "web-0");
+        cluster.run(Duration::from_secs(10));
+        assert_eq!(cluster.pod_history("ADDED"), ["web-0", "web-0"]);
+        cluster.run(Duration::from_secs(60));
+        let claims: Vec<_> = cluster.server.of("persistentvolumeclaims").collect();
+        assert_eq!(claims.len(), 1);
+        assert_done(cluster, "made anew");
+    });
+}
+
+/// A pod that belongs to nobody stood in the way for long: its end is heard of, whatever the back-off.
+#[test]
+fn a_name_that_is_free_again_is_taken_at_once() {
+    with_stateful(|cluster| {
+        cluster.create("statefulsets", stateful_set("web", 2));
+        cluster.patient_rollout();
+        cluster.patch("pods", "web-1", &json!({"metadata": {"labels": {"app": "other"}}}));
+        cluster.run(Duration::from_secs(600));
+        assert_eq!(cluster.pod_history("ADDED"), ["web-0", "web-1"]);
+        cluster.server.expel("pods", "default", "web-1");
+        cluster.run(Duration::from_secs(1));
+        assert_eq!(cluster.pod_history("ADDED"), ["web-0", "web-1", "web-1"]);
+        assert_done(cluster, "made anew");
+    });
+}
+
 /// With OrderedReady, nothing follows what failed.
 #[test]
 fn pods_that_are_put_in_order_wait_for_each_other() {

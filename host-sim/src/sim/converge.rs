@@ -66,7 +66,7 @@ impl World<'_> {
             return self.look_at_silence(converged_at);
         }
         if self.plan.shape.stateful_sets > 0 {
-            self.replace_broken_pods();
+            self.lend_a_hand();
             self.observe(Actor::User);
         }
         let quiet = self.now.micros_since(self.ending.last_write) >= LOOK_SECS * 1_000_000;

@@ -68,11 +68,17 @@ impl End<'_> {
                 return wrong(format!("{}: there is another one of the same template", one.key));
             }
         }
-        let number = |revision: &&&Facts| revision.object["revision"].as_i64();
-        let newest = revisions.iter().max_by_key(number);
+        // One that was left behind, and is found late, may have the same number.
+        let age = |revision: &Facts| {
+            let created = revision.object["metadata"]["creationTimestamp"].as_str();
+            (revision.object["revision"].as_i64(), created.map(str::to_owned))
+        };
+        let newest = revisions.iter().map(|revision| age(revision)).max();
         let told = set.object["status"]["updateRevision"].as_str();
-        let is_right = newest.is_some_and(|newest| {
-            newest.revised_template() == *set.template() && Some(newest.name()) == told
+        let is_right = revisions.iter().any(|it| {
+            it.revised_template() == *set.template()
+                && Some(it.name()) == told
+                && Some(age(it)) == newest
         });
         if !is_right {
             return wrong(format!("{}: its newest revision is not that of its template", set.key));

@@ -296,7 +296,7 @@ impl World<'_> {
         for path in users {
             self.ask(Method::DELETE, &path, "application/json", &json!({}));
         }
-        self.replace_broken_pods();
+        self.lend_a_hand();
     }
 
     /// Pods that are not a StatefulSet's and cannot become it, under the names of its own.
@@ -311,9 +311,29 @@ impl World<'_> {
         self.checks.model().all("pods").filter(is_one).map(Facts::path).collect()
     }
 
+    /// Users do what Kubernetes leaves to them.
+    pub(super) fn lend_a_hand(&mut self) {
+        self.replace_broken_pods();
+        self.let_go_of_claims();
+    }
+
+    /// A pod that is deleted in the foreground waits for the claims that belong to it, and they for it.
+    fn let_go_of_claims(&mut self) {
+        let model = self.checks.model();
+        let waiting = model.all("pods").filter(|pod| {
+            let mut owned = model.controlled_by(&pod.uid);
+            pod.deleting && owned.any(|it| it.plural == "persistentvolumeclaims" && it.deleting)
+        });
+        let waiting: Vec<String> = waiting.map(Facts::path).collect();
+        for path in waiting {
+            let free = json!({"metadata": {"finalizers": null}});
+            self.ask(Method::PATCH, &path, MERGE, &free);
+        }
+    }
+
     /// With OrderedReady, a pod that never becomes ready holds up its own replacement: somebody has
     /// to delete it by hand, unless the set asks the controller for that.
-    pub(super) fn replace_broken_pods(&mut self) {
+    fn replace_broken_pods(&mut self) {
         let model = self.checks.model();
         let broken = model.all("pods").filter(|pod| {
             let asks = |set: &Facts| set.annotation(REPLACE_BROKEN) == Some("true");

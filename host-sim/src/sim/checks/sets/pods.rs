@@ -212,14 +212,16 @@ impl Going<'_> {
         if !rules.honours_max_unavailable {
             return (ordinal + 1..set.ordinals().end).all(is_done);
         }
-        let costs_nothing =
-            !set.is_ordered() && self.may_be(|pod| !is_up(view.basis, rules, set, pod));
+        // Whether a pod was up for long enough cannot be told to the second.
+        let is_vague = set.spec("minReadySeconds") > 0;
+        let costs_nothing = !set.is_ordered() && (is_vague || self.may_be(|pod| !pod.is_up()));
         let others = || set.ordinals().filter(|other| *other != ordinal);
         let missing = others().filter(|other| !may_be_up(view, rules, set, *other)).count();
         let is_taken = |other: &i64| {
             let key = set.pod_key(*other);
             let name = key.split('/').nth(1).unwrap_or_default();
             view.basis.deleted.iter().any(|deleted| deleted == name)
+                && !is_vague
                 && may_be_up(view, rules, set, *other)
                 && view.must_have_been_up(set, *other)
         };
