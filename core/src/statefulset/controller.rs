@@ -172,12 +172,16 @@ impl<'a> Controller<'a> for StatefulSetController<'a> {
         self.workers.iter().any(|worker| worker.key.is_some())
     }
 
-    /// As in Kubernetes, revisions are only looked at. So are claims there: here, one that is gone may have
-    /// been waited for, or have been counted on.
+    /// In Kubernetes, claims and revisions are only looked at, whatever happens to them. Here, a claim that
+    /// is gone may have been waited for or counted on, and a revision that is told of late is a set's too.
     fn changed(&mut self, cache: &mut Cache<'_>, kind: Kind, change: &Change, now: Instant) {
         match kind {
             Kind::Pod => self.pod_changed(cache, change, now),
             Kind::StatefulSet => self.keys.changed(cache, change),
+            Kind::ControllerRevision if change.event == ChangeType::Deleted => {}
+            Kind::ControllerRevision if !change.same_version => {
+                self.keys.add_owner(change.new_owner);
+            }
             Kind::PersistentVolumeClaim if change.event == ChangeType::Deleted => {
                 self.add_all(cache, |set| !set.claim_templates.is_empty());
             }

@@ -114,6 +114,52 @@ fn a_name_that_is_free_again_is_taken_at_once() {
     });
 }
 
+/// The set is deleted without its claims while the watches lag behind: who gives a claim to a set that
+/// was, gives it to the garbage collector.
+#[test]
+fn a_claim_that_was_left_behind_is_not_given_to_the_set_that_was() {
+    with_stateful(|cluster| {
+        cluster.create("statefulsets", with_claim(stateful_set("web", 1)));
+        cluster.patient_rollout();
+        let uid = cluster.server.get("statefulsets", "web").unwrap()["metadata"]["uid"].clone();
+        for kind in [Kind::StatefulSet, Kind::Pod, Kind::PersistentVolumeClaim] {
+            cluster.lag.insert(kind, Duration::from_secs(30));
+        }
+        let policy = json!({"whenDeleted": "Delete", "whenScaled": "Retain"});
+        let policy = json!({"spec": {"persistentVolumeClaimRetentionPolicy": policy}});
+        cluster.patch("statefulsets", "web", &policy);
+        cluster.run(Duration::from_secs(29));
+        cluster.advance(Duration::from_secs(29));
+        // The garbage collector lets go of the claim, which changes it, and the set goes.
+        let orphan = json!({"metadata": {"annotations": {"orphaned": "by the collector"}}});
+        cluster.patch("persistentvolumeclaims", "data-web-0", &orphan);
+        cluster.server.expel("statefulsets", "default", "web");
+        cluster.run(Duration::from_secs(100));
+        let claim = cluster.server.get("persistentvolumeclaims", "data-web-0").unwrap();
+        let owners = claim["metadata"]["ownerReferences"].to_string();
+        assert!(!owners.contains(uid.as_str().unwrap()), "{claim}");
+    });
+}
+
+/// Somebody else has made a revision, and the watch tells of it when all is done.
+#[test]
+fn a_revision_that_is_told_of_late_is_looked_at() {
+    with_stateful(|cluster| {
+        let set = with(stateful_set("web", 1), "revisionHistoryLimit", json!(0));
+        cluster.create("statefulsets", set);
+        cluster.patient_rollout();
+        let mut other = cluster.server.of("controllerrevisions").next().unwrap().clone();
+        other["metadata"]["name"] = json!("web-other");
+        other["data"]["spec"]["template"]["spec"]["containers"][0]["image"] = json!("app:other");
+        other["revision"] = json!(2);
+        cluster.create("controllerrevisions", other);
+        cluster.run(Duration::from_secs(60));
+        // It was the newest, and is history.
+        assert_eq!(cluster.revisions(), [(3, "app:v1".into())]);
+        assert_done(cluster, "told");
+    });
+}
+
 /// With OrderedReady, nothing follows what failed.
 #[test]
 fn pods_that_are_put_in_order_wait_for_each_other() {

@@ -287,15 +287,7 @@ impl World<'_> {
             spec["updateStrategy"] = json!({"type": "RollingUpdate", "rollingUpdate": rolling});
             self.ask(Method::PATCH, &self.set_path(s), MERGE, &json!({"spec": spec}));
         }
-        // A claim that is to go does so when its pod has gone.
-        let model = self.checks.model();
-        let going: Vec<&Facts> =
-            model.all("persistentvolumeclaims").filter(|claim| claim.deleting).collect();
-        let users = model.all("pods").filter(|pod| going.iter().any(|claim| pod.uses(claim)));
-        let users: Vec<String> = users.map(Facts::path).collect();
-        for path in users {
-            self.ask(Method::DELETE, &path, "application/json", &json!({}));
-        }
+        self.replace_users_of_claims(false);
         self.lend_a_hand();
     }
 
@@ -315,6 +307,25 @@ impl World<'_> {
     pub(super) fn lend_a_hand(&mut self) {
         self.replace_broken_pods();
         self.let_go_of_claims();
+        self.replace_users_of_claims(true);
+    }
+
+    /// A claim that is to go does so when its pod has gone. As in Kubernetes, that may be one that was
+    /// left behind, and given once more to a set that is no longer there by who did not know.
+    fn replace_users_of_claims(&mut self, only_left_behind: bool) {
+        let model = self.checks.model();
+        let is_left = |claim: &Facts| {
+            claim.controller.as_ref().is_some_and(|owner| !model.objects.contains_key(owner))
+        };
+        let going: Vec<&Facts> = model
+            .all("persistentvolumeclaims")
+            .filter(|claim| claim.deleting && (!only_left_behind || is_left(claim)))
+            .collect();
+        let users = model.all("pods").filter(|pod| going.iter().any(|claim| pod.uses(claim)));
+        let users: Vec<String> = users.map(Facts::path).collect();
+        for path in users {
+            self.ask(Method::DELETE, &path, "application/json", &json!({}));
+        }
     }
 
     /// A pod that is deleted in the foreground waits for the claims that belong to it, and they for it.
@@ -338,7 +349,11 @@ impl World<'_> {
         let broken = model.all("pods").filter(|pod| {
             let asks = |set: &Facts| set.annotation(REPLACE_BROKEN) == Some("true");
             let set = pod.controller.as_ref().and_then(|uid| model.objects.get(uid));
-            !pod.deleting && !pod.can_run() && set.is_some_and(|set| set.is_set() && !asks(set))
+            let Some(set) = set.filter(|set| set.is_set() && !pod.deleting) else { return false };
+            // Of those that are too many, the first that has ended holds up those above it.
+            let is_wanted = set.ordinals().any(|ordinal| set.pod_key(ordinal) == pod.key);
+            let is_broken = !pod.can_run() && !(asks(set) && is_wanted);
+            is_broken || (pod.has_ended() && !is_wanted)
         });
         let broken: Vec<String> = broken.map(Facts::path).collect();
         for path in broken {

@@ -289,7 +289,8 @@ impl Checks {
     ) {
         self.flights.remove(device.number, request.ticket);
         if end.is_err() {
-            self.causes.excuse(device.number);
+            let path = request.target.split('?').next().unwrap_or_default();
+            self.causes.failed(device.number, path);
         }
     }
 
