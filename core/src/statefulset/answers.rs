@@ -73,16 +73,22 @@ impl Worker {
         let found = Name::find_whole(cache.texts, &name)
             .and_then(|name| cache.find_name(kind, set.namespace(), name))
             .and_then(|slot| Some((slot, cache.controller_revisions.get(slot)?)));
-        let Some((slot, revision)) = found else {
-            if has_looked {
-                // Of some other kind of controller, whose revisions are none of our business.
-                self.collisions = Some(collisions.saturating_add(1));
-            } else if let Ok(name) = Name::whole(cache.texts, &name) {
-                self.taken = Some(name);
-            } else {
-                sync.run.fail(Outcome::Retry, "");
-                self.stage = Stage::Ending;
+        let owner = found.as_ref().map(|(slot, _)| cache.owner_of(kind, *slot));
+        let is_ours = owner.is_some_and(|owner| owner.of(Kind::StatefulSet) == Some(sync.key));
+        // What is known of somebody else's may be out of date: its owner may have left it behind.
+        if !has_looked && !is_ours {
+            match Name::whole(cache.texts, &name) {
+                Ok(name) => self.taken = Some(name),
+                Err(_) => {
+                    sync.run.fail(Outcome::Retry, "");
+                    self.stage = Stage::Ending;
+                }
             }
+            return;
+        }
+        let Some((slot, revision)) = found else {
+            // Whose it is, is none of our business.
+            self.collisions = Some(collisions.saturating_add(1));
             return;
         };
         let is_equal = revision.record.data() == set.record.template();

@@ -95,7 +95,9 @@ impl<'s, 'a> RequestBodies<'s, 'a> {
         };
         let owner = claims.pod(ordinal).and_then(|pod| self.cache.head(Kind::Pod, pod));
         let pod_name = claims.pod_name(ordinal);
-        write!(out, "{{\"metadata\":{{\"uid\":\"{}\",\"ownerReferences\":[", write.uid)?;
+        // A claim that has changed since may have been let go of: what is given to a set that is gone, goes.
+        write.write_preconditions(out)?;
+        out.write_str(",\"ownerReferences\":[")?;
         write_reference(out, set, "apps/v1", "StatefulSet", claims.set_name(), self.uid)?;
         if let Some(owner) = owner {
             out.write_str(",")?;

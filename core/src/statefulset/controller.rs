@@ -2,7 +2,7 @@
 
 use crate::control::{self, ControllerInfo, Keys, KeysMemory, Runner, WorkerMemory, WorkerSlots};
 use crate::kind::Kind;
-use crate::store::{Cache, Change, ChangeType, Owner};
+use crate::store::{Cache, Change, ChangeType, Owner, StatefulSet};
 use crate::time::Instant;
 
 use super::worker::Worker;
@@ -46,6 +46,8 @@ pub(super) fn pod_changed(keys: &mut Keys<'_>, cache: &Cache<'_>, change: &Chang
     match event {
         // The echo of an own write whose answer was heard before.
         ChangeType::Updated if change.same_version => {}
+        // It may have had the name of one that is wanted.
+        ChangeType::Deleted if old_owner == Owner::None => add_all(keys, cache, |_| true),
         ChangeType::Deleted => keys.add_owner(old_owner),
         ChangeType::Added if change.deleting => keys.add_owner(new_owner),
         ChangeType::Added | ChangeType::Updated => {
@@ -66,4 +68,14 @@ pub(super) fn pod_changed(keys: &mut Keys<'_>, cache: &Cache<'_>, change: &Chang
             }
         }
     }
+}
+
+/// All sets of this sort have to look: what has gone cannot be told from others any more.
+pub(super) fn add_all(
+    keys: &mut Keys<'_>,
+    cache: &Cache<'_>,
+    is_concerned: fn(&StatefulSet) -> bool,
+) {
+    let sets = cache.stateful_sets.iter().filter(|(_, set)| is_concerned(set.record));
+    sets.for_each(|(slot, _)| keys.queue.add(slot));
 }

@@ -6,13 +6,13 @@ use crate::control::{self, Keys, Look, Reply, SlowStart, Write};
 use crate::kind::Kind;
 use crate::link::Slot;
 use crate::splice::Splice;
-use crate::store::{Cache, Change};
+use crate::store::{Cache, Change, ChangeType};
 use crate::text::Name;
 use crate::time::Instant;
 use crate::wire::Uid;
 
 use super::body::RequestBodies;
-use super::controller::{Sync, pod_changed};
+use super::controller::{Sync, add_all, pod_changed};
 use super::plan::{Phase, Plan, Step};
 use super::retention::Verdict;
 use super::revisions::Age;
@@ -122,7 +122,8 @@ impl control::Worker for Worker {
         deleted: None,
     };
 
-    /// As in Kubernetes, claims and revisions are only looked at.
+    /// In Kubernetes, claims and revisions are only looked at, whatever happens to them. Here, a claim that
+    /// is gone may have been waited for or counted on, and a revision that is told of late is a set's too.
     fn changed(
         keys: &mut Keys<'_>,
         (): &mut (),
@@ -134,6 +135,11 @@ impl control::Worker for Worker {
         match kind {
             Kind::Pod => pod_changed(keys, cache, change, now),
             Kind::StatefulSet => keys.changed(cache, change),
+            Kind::ControllerRevision if change.event == ChangeType::Deleted => {}
+            Kind::ControllerRevision if !change.same_version => keys.add_owner(change.new_owner),
+            Kind::PersistentVolumeClaim if change.event == ChangeType::Deleted => {
+                add_all(keys, cache, |set| !set.claim_templates.is_empty());
+            }
             _ => {}
         }
     }

@@ -33,12 +33,12 @@ pub mod recorder;
 pub mod report;
 mod requests;
 pub mod resource;
+#[cfg(feature = "over-http")]
+mod run_all;
 pub mod scenario;
 pub mod step;
 #[cfg(feature = "over-http")]
 pub mod suite;
-#[cfg(feature = "over-http")]
-mod run_all;
 pub mod trace;
 
 #[cfg(test)]
@@ -49,9 +49,9 @@ use std::path::PathBuf;
 pub use client::{Client, Server};
 pub use player::{Detail, play_in};
 pub use report::Report;
-pub use scenario::Scenario;
 #[cfg(feature = "over-http")]
 pub use run_all::run_all;
+pub use scenario::Scenario;
 
 /// Facets that were the same in all recorded runs although a race decides: scenario and facet.
 ///
