@@ -6,11 +6,13 @@ use crate::control::{Activity, Controller, ControllerInfo, Keys, KeysMemory, Rep
 use crate::event::Message;
 use crate::kind::Kind;
 use crate::link::Slot;
+use crate::planted::{Bug, planted};
 use crate::splice::Splice;
 use crate::store::{Cache, Change, ChangeType, Owner, StatefulSet};
 use crate::time::{Duration, Instant};
 
 use super::body::RequestBodies;
+use super::identity::Parts as NameParts;
 use super::worker::Worker;
 
 /// What is fixed about the StatefulSet controller.
@@ -142,9 +144,22 @@ impl<'a> StatefulSetController<'a> {
         sets.for_each(|(slot, _)| self.keys.queue.add(slot));
     }
 
+    /// The set whose claim this is, by its name, has to look at it.
+    fn add_user(&mut self, cache: &Cache<'_>, claim: Slot) {
+        let Some(head) = cache.head(Kind::PersistentVolumeClaim, claim) else { return };
+        let name = head.name().to_object_name(cache.texts);
+        let Some(stem) = NameParts::of(&name).map(|parts| parts.set) else { return };
+        let sets = cache.stateful_sets.iter().filter(|(_, set)| {
+            let name = set.name().to_object_name(cache.texts);
+            let template = stem.strip_suffix(name.as_str()).and_then(|it| it.strip_suffix('-'));
+            set.namespace() == head.namespace() && template.is_some_and(|it| !it.is_empty())
+        });
+        sets.for_each(|(slot, _)| self.keys.queue.add(slot));
+    }
+
     fn look_when_available(&mut self, cache: &Cache<'_>, owner: Slot, now: Instant) {
         let seconds = cache.stateful_sets.get(owner).map_or(0, |set| set.record.min_ready_seconds);
-        if seconds > 0 {
+        if seconds > 0 && !planted(Bug::SetAvailabilityForgotten) {
             let wait = Duration::from_secs(u64::from(seconds.unsigned_abs()));
             self.keys.queue.add_after(owner, wait, now);
         }
@@ -172,8 +187,8 @@ impl<'a> Controller<'a> for StatefulSetController<'a> {
         self.workers.iter().any(|worker| worker.key.is_some())
     }
 
-    /// In Kubernetes, claims and revisions are only looked at, whatever happens to them. Here, a claim that
-    /// is gone may have been waited for or counted on, and a revision that is told of late is a set's too.
+    /// In Kubernetes, claims and revisions are only looked at, whatever happens to them. Here, a claim may have
+    /// been waited for or counted on, and a revision that is told of late is a set's too.
     fn changed(&mut self, cache: &mut Cache<'_>, kind: Kind, change: &Change, now: Instant) {
         match kind {
             Kind::Pod => self.pod_changed(cache, change, now),
@@ -184,6 +199,9 @@ impl<'a> Controller<'a> for StatefulSetController<'a> {
             }
             Kind::PersistentVolumeClaim if change.event == ChangeType::Deleted => {
                 self.add_all(cache, |set| !set.claim_templates.is_empty());
+            }
+            Kind::PersistentVolumeClaim if !change.same_version => {
+                self.add_user(cache, change.slot)
             }
             _ => {}
         }

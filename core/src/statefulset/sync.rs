@@ -4,6 +4,7 @@ use crate::control::{ClaimRule, Claiming, Purpose, SlowStart, Write, next_availa
 use crate::event::Message;
 use crate::kind::Kind;
 use crate::link::Slot;
+use crate::planted::{Bug, planted};
 use crate::request::ContentType;
 use crate::store::{Cache, Head, Record};
 use crate::text::Name;
@@ -348,7 +349,8 @@ impl Worker {
                     queue.add(key);
                 }
                 let counts = self.plan.status.counts;
-                if seconds > 0 && counts.ready != counts.available {
+                let is_forgotten = planted(Bug::SetAvailabilityForgotten);
+                if seconds > 0 && counts.ready != counts.available && !is_forgotten {
                     let pods = cache.pods_of(Kind::StatefulSet, key).map(|(_, pod)| pod.record);
                     let fallback = Duration::from_secs(u64::from(seconds.unsigned_abs()));
                     let wait = next_availability(pods, seconds, sync.world.wall);
