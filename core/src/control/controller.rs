@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::kind::Kind;
 use crate::link::Slot;
+use crate::planted::{Bug, planted};
 use crate::splice::Splice;
 use crate::store::{Cache, Change};
 use crate::time::Instant;
@@ -141,6 +142,9 @@ impl<'a> dyn Controller<'a> + 'a {
         out: &mut dyn fmt::Write,
     ) -> fmt::Result {
         if write.is_delete() {
+            if planted(Bug::PodsKilled) && write.kind == Kind::Pod {
+                return out.write_str("{\"gracePeriodSeconds\":0}");
+            }
             return write.write_delete_options(out);
         }
         if !write.purpose.is_claiming() {

@@ -2,9 +2,12 @@
 
 use crate::control::{self, ControllerInfo, Keys, KeysMemory, Runner, WorkerMemory, WorkerSlots};
 use crate::kind::Kind;
+use crate::link::Slot;
+use crate::planted::{Bug, planted};
 use crate::store::{Cache, Change, ChangeType, Owner, StatefulSet};
 use crate::time::Instant;
 
+use super::identity::Parts as NameParts;
 use super::worker::Worker;
 
 /// What is fixed about the StatefulSet controller.
@@ -62,6 +65,7 @@ pub(super) fn pod_changed(keys: &mut Keys<'_>, cache: &Cache<'_>, change: &Chang
             }
             if let Some(owner) = new_owner.of(Kind::StatefulSet)
                 && change.became_ready
+                && !planted(Bug::SetAvailabilityForgotten)
                 && let Some(set) = cache.stateful_sets.get(owner)
             {
                 keys.add_when_available(owner, set.record.min_ready_seconds, now);
@@ -77,5 +81,18 @@ pub(super) fn add_all(
     is_concerned: fn(&StatefulSet) -> bool,
 ) {
     let sets = cache.stateful_sets.iter().filter(|(_, set)| is_concerned(set.record));
+    sets.for_each(|(slot, _)| keys.queue.add(slot));
+}
+
+/// The set whose claim this is, by its name, has to look at it.
+pub(super) fn add_user(keys: &mut Keys<'_>, cache: &Cache<'_>, claim: Slot) {
+    let Some(head) = cache.head(Kind::PersistentVolumeClaim, claim) else { return };
+    let name = head.name().to_object_name(cache.texts);
+    let Some(stem) = NameParts::of(&name).map(|parts| parts.set) else { return };
+    let sets = cache.stateful_sets.iter().filter(|(_, set)| {
+        let name = set.name().to_object_name(cache.texts);
+        let template = stem.strip_suffix(name.as_str()).and_then(|it| it.strip_suffix('-'));
+        set.namespace() == head.namespace() && template.is_some_and(|it| !it.is_empty())
+    });
     sets.for_each(|(slot, _)| keys.queue.add(slot));
 }

@@ -4,6 +4,7 @@ use crate::control::{ClaimRule, NextClaim, Outcome, Purpose, SlowStart, Write};
 use crate::event::Message;
 use crate::kind::Kind;
 use crate::link::Slot;
+use crate::planted::{Bug, planted};
 use crate::request::ContentType;
 use crate::store::{Cache, Entry, Head, Pod, Record};
 use crate::text::{Fingerprint, Name};
@@ -348,7 +349,7 @@ impl Worker {
         }
         let set = sync.world.cache.stateful_sets.get(sync.key);
         let counts = self.plan.status.counts;
-        let is_coming = counts.ready != counts.available;
+        let is_coming = counts.ready != counts.available && !planted(Bug::SetAvailabilityForgotten);
         let seconds = set.filter(|_| is_coming).map(|set| set.record.min_ready_seconds);
         if set.is_some() && sync.run.outcome == Outcome::Good && self.plan.end == End::Again {
             sync.keys.queue.add(sync.key);

@@ -12,7 +12,7 @@ use crate::time::Instant;
 use crate::wire::Uid;
 
 use super::body::RequestBodies;
-use super::controller::{Sync, add_all, pod_changed};
+use super::controller::{Sync, add_all, add_user, pod_changed};
 use super::plan::{Phase, Plan, Step};
 use super::retention::Verdict;
 use super::revisions::Age;
@@ -122,8 +122,8 @@ impl control::Worker for Worker {
         deleted: None,
     };
 
-    /// In Kubernetes, claims and revisions are only looked at, whatever happens to them. Here, a claim that
-    /// is gone may have been waited for or counted on, and a revision that is told of late is a set's too.
+    /// In Kubernetes, claims and revisions are only looked at, whatever happens to them. Here, a claim may have
+    /// been waited for or counted on, and a revision that is told of late is a set's too.
     fn changed(
         keys: &mut Keys<'_>,
         (): &mut (),
@@ -139,6 +139,9 @@ impl control::Worker for Worker {
             Kind::ControllerRevision if !change.same_version => keys.add_owner(change.new_owner),
             Kind::PersistentVolumeClaim if change.event == ChangeType::Deleted => {
                 add_all(keys, cache, |set| !set.claim_templates.is_empty());
+            }
+            Kind::PersistentVolumeClaim if !change.same_version => {
+                add_user(keys, cache, change.slot);
             }
             _ => {}
         }

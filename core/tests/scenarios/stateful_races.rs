@@ -141,6 +141,24 @@ fn a_claim_that_was_left_behind_is_not_given_to_the_set_that_was() {
     });
 }
 
+/// The claim is another one than is known, until the watch tells: nobody waits for the back-off then.
+#[test]
+fn a_claim_that_had_changed_is_given_to_its_set_when_the_watch_tells() {
+    with_stateful(|cluster| {
+        cluster.create("statefulsets", with_claim(stateful_set("web", 1)));
+        cluster.patient_rollout();
+        cluster.lag.insert(Kind::PersistentVolumeClaim, Duration::from_secs(600));
+        let changed = json!({"metadata": {"annotations": {"changed": "by somebody"}}});
+        cluster.patch("persistentvolumeclaims", "data-web-0", &changed);
+        let policy = json!({"whenDeleted": "Delete", "whenScaled": "Retain"});
+        let policy = json!({"spec": {"persistentVolumeClaimRetentionPolicy": policy}});
+        cluster.patch("statefulsets", "web", &policy);
+        cluster.run(Duration::from_secs(605));
+        assert_eq!(cluster.claim_owners("data-web-0"), ["StatefulSet web"]);
+        assert_done(cluster, "given");
+    });
+}
+
 /// Somebody else has made a revision, and the watch tells of it when all is done.
 #[test]
 fn a_revision_that_is_told_of_late_is_looked_at() {

@@ -55,7 +55,8 @@ pub enum SetAction {
     Squat(u8, u8),
     /// Deletes it.
     Unsquat(u8, u8),
-    /// Creates a pod with the name and the labels of a StatefulSet's, which has no owner.
+    /// Creates a pod with the labels of a StatefulSet's, and mostly the name of one, which has no
+    /// owner.
     Stray(u8, u8),
 }
 
@@ -243,7 +244,9 @@ impl World<'_> {
             }
             SetAction::Stray(s, ordinal) => {
                 let mut pod = template(&json!({"app": name(s)}), "v1");
-                pod["metadata"]["name"] = format!("{}-{ordinal}", name(s)).into();
+                // Every third is called as no member is.
+                let end = if ordinal % 3 == 2 { "x" } else { "" };
+                pod["metadata"]["name"] = format!("{}-{ordinal}{end}", name(s)).into();
                 Some((Method::POST, self.pods_path(s), "application/json", pod))
             }
         }

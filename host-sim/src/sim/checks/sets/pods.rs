@@ -20,7 +20,8 @@ pub(super) fn check(view: View<'_>, rules: Rules, model: &Model, change: &Change
         (None, Some(pod)) if pod.kind_of_controller() == Some("StatefulSet") => {
             created(view, rules, model, pod)
         }
-        (Some(pod), None) if !pod.deleting => deleted(view, rules, pod),
+        (Some(pod), None) if pod.deleting => killed(pod),
+        (Some(pod), None) => killed(pod).and_then(|()| deleted(view, rules, pod)),
         (Some(pod), Some(after)) if !pod.deleting && after.deleting => deleted(view, rules, pod),
         (Some(before), Some(after)) if before.controller != after.controller => {
             claimed(view, before, after)
@@ -136,6 +137,16 @@ fn deleted(view: View<'_>, rules: Rules, pod: &Facts) -> Verdict {
         return Ok(());
     }
     wrong(REASON, pod, "it has not ended, is wanted, and is not the next to be updated")
+}
+
+/// A pod that is gone at once may still run on its node when its successor comes.
+fn killed(pod: &Facts) -> Verdict {
+    let is_on_a_node = pod.object["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
+    let is_of_set = pod.kind_of_controller() == Some("StatefulSet");
+    if is_on_a_node && is_of_set && !pod.has_ended() {
+        return wrong(IDENTITY, pod, "it is gone while its containers may run");
+    }
+    Ok(())
 }
 
 /// A pod that is deleted.
