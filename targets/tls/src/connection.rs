@@ -247,7 +247,7 @@ impl<'b> Connection<'b> {
             [message::KEY_UPDATE, _, _, _, body @ ..] => {
                 match body {
                     [0] => {}
-                    // However often it asks, one answer does (§4.6.3).
+                    // Answered before anything else is done (§4.6.3).
                     [1] => self.owes_key_update = true,
                     [_] => return Err(Violation::KeyUpdate.into()),
                     _ => return Err(Violation::Malformed.into()),

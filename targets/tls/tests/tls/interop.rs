@@ -3,8 +3,8 @@
 use picokube_tls::{ANY_RECORD, Config, Error, Event, Identity, Suite, Ticket, Time};
 use rustls::CipherSuite;
 
+use crate::rustls_server::{Server, Setup};
 use crate::support::authority::{self, Issued, authority, authority_with, rsa, rsa_algorithms};
-use crate::support::rustls_server::{Server, Setup};
 use crate::support::{NOW, Options, Peer, TOKEN, attempt, connect, read, send};
 
 /// Connects, and sends data of many lengths to and fro.

@@ -2,8 +2,8 @@
 
 use picokube_tls::{ANY_RECORD, Config, Error, Identity, Ticket, Time};
 
+use crate::rustls_server::{Server, Setup};
 use crate::support::authority::authority;
-use crate::support::rustls_server::{Server, Setup};
 use crate::support::{NOW, Options, attempt, connect, read, send};
 
 #[test]

@@ -1,7 +1,6 @@
 //! What the tests share: certificates, servers, and somebody who carries bytes between client and server.
 
 pub(crate) mod authority;
-pub(crate) mod rustls_server;
 
 use picokube_tls::{Config, Connection, Error, Event, Handshake, Seed, Step, Ticket, Time};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::default_provider;
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
@@ -14,8 +14,8 @@ use rustls::{
     CipherSuite, RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVersion,
 };
 
-use super::authority::Issued;
-use super::{NOW, Peer};
+use crate::support::authority::Issued;
+use crate::support::{NOW, Peer};
 
 /// What a server is like.
 pub(crate) struct Setup {
@@ -47,7 +47,7 @@ impl Setup {
         if let Some(suite) = self.suite {
             provider.cipher_suites.retain(|known| known.suite() == suite);
         }
-        let key = provider.key_provider.load_private_key(signer.private_key()).unwrap();
+        let key = provider.key_provider.load_private_key(private_key(signer)).unwrap();
         let chain = chain.iter().map(|issued| issued.der.clone()).collect();
         let provider = Arc::new(provider);
         let builder = ServerConfig::builder_with_details(provider.clone(), Arc::new(Clock))
@@ -75,6 +75,10 @@ fn clients(
     roots.add(authority).unwrap();
     let roots = Arc::new(roots);
     WebPkiClientVerifier::builder_with_provider(roots, provider.clone()).build().unwrap()
+}
+
+fn private_key(issued: &Issued) -> PrivateKeyDer<'static> {
+    PrivatePkcs8KeyDer::from(issued.key.serialize_der()).into()
 }
 
 #[derive(Debug)]

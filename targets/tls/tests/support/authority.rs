@@ -1,11 +1,11 @@
 //! Certificate authorities, and what they issue.
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, PKCS_RSA_SHA384, PKCS_RSA_SHA512,
-    SignatureAlgorithm, date_time_ymd,
+    BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, PKCS_RSA_SHA384,
+    PKCS_RSA_SHA512, SignatureAlgorithm, date_time_ymd,
 };
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
 /// A certificate and its key.
 pub(crate) struct Issued {
@@ -15,15 +15,15 @@ pub(crate) struct Issued {
 }
 
 impl Issued {
-    pub(crate) fn private_key(&self) -> PrivateKeyDer<'static> {
-        PrivatePkcs8KeyDer::from(self.key.serialize_der()).into()
+    pub(crate) fn of(params: CertificateParams, certificate: &Certificate, key: KeyPair) -> Self {
+        Self { params, der: certificate.der().clone(), key }
     }
 
     /// Issues another one.
     pub(crate) fn issue(&self, params: CertificateParams, key: KeyPair) -> Issued {
         let issuer = Issuer::from_params(&self.params, &self.key);
-        let der = params.signed_by(&key, &issuer).unwrap().der().clone();
-        Issued { params, der, key }
+        let certificate = params.signed_by(&key, &issuer).unwrap();
+        Issued::of(params, &certificate, key)
     }
 
     /// Issues one for a server.
@@ -79,8 +79,8 @@ pub(crate) fn authority_params(name: &str) -> CertificateParams {
 /// An authority that has signed itself.
 pub(crate) fn authority_with(name: &str, key: KeyPair) -> Issued {
     let params = authority_params(name);
-    let der = params.self_signed(&key).unwrap().der().clone();
-    Issued { params, der, key }
+    let certificate = params.self_signed(&key).unwrap();
+    Issued::of(params, &certificate, key)
 }
 
 pub(crate) fn authority(name: &str) -> Issued {
