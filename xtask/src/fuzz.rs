@@ -14,6 +14,7 @@ use crate::{process, workspace};
 
 const CORE: &str = "core/fuzz";
 const SERVER: &str = "host-sim/fuzz";
+const TLS: &str = "targets/tls/fuzz";
 
 /// In a test run: enough to replay the corpus and try some more.
 const BRIEFLY: u32 = 5;
@@ -34,7 +35,7 @@ const FLAGS: [&str; 9] = [
 /// Runs every target, or one, for `seconds`.
 pub(crate) fn run(seconds: u32, only: Option<&str>) -> Result<String> {
     let mut targets = Vec::new();
-    for folder in [CORE, SERVER] {
+    for folder in [CORE, SERVER, TLS] {
         targets.extend(build(folder)?);
     }
     targets.retain(|target| only.is_none_or(|only| target.name == only));
@@ -42,10 +43,12 @@ pub(crate) fn run(seconds: u32, only: Option<&str>) -> Result<String> {
     run_all(&targets, seconds)
 }
 
-/// Runs the targets of core only: the server takes minutes to build for fuzzing, and its corpus
+/// Runs the targets of core and TLS only: the server takes minutes to build for fuzzing, and its corpus
 /// is replayed by an ordinary test.
 pub(crate) fn run_briefly() -> Result<String> {
-    run_all(&build(CORE)?, BRIEFLY)
+    let mut targets = build(CORE)?;
+    targets.extend(build(TLS)?);
+    run_all(&targets, BRIEFLY)
 }
 
 /// A fuzz target.

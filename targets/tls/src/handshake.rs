@@ -497,3 +497,21 @@ impl core::fmt::Debug for Handshake<'_, '_> {
         f.debug_struct("Handshake").field("stage", &self.stage).finish_non_exhaustive()
     }
 }
+
+#[cfg(feature = "fuzzing")]
+impl<'c, 'b> Handshake<'c, 'b> {
+    /// In the state that a ServerHello has led to, with the server's key and ours.
+    pub(crate) fn after_hello(
+        config: &'c Config<'c>,
+        seed: Seed,
+        time: Time,
+        buffer: &'b mut [u8],
+        keys: (TrafficKey, TrafficKey),
+    ) -> Result<Self, Error> {
+        let mut handshake = Self::new(config, seed, time, buffer)?;
+        handshake.stage = Stage::EncryptedExtensions;
+        handshake.keys = Some(keys);
+        handshake.master = Some(EarlySecret::new(None).exchange(&[0; 32]).master());
+        Ok(handshake)
+    }
+}

@@ -41,6 +41,9 @@ mod config;
 mod connection;
 mod error;
 mod extension;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod handshake;
 mod hello;
 mod hkdf;

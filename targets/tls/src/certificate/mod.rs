@@ -11,6 +11,8 @@ pub(crate) use algorithms::{ECDSA_SECP256R1_SHA256, SCHEMES, is_signature};
 pub(crate) use fields::Fields;
 pub(crate) use path::verify;
 pub use refusal::{Refusal, Shown};
+#[cfg(feature = "fuzzing")]
+pub(crate) use rsa::{ALL as RSA, Rsa};
 
 /// What is left of a server's certificates after they have been accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

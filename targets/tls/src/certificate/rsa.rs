@@ -20,9 +20,13 @@ pub(super) static PSS_SHA256: Rsa = Rsa(Padding::Pss, Hash::Sha256);
 pub(super) static PSS_SHA384: Rsa = Rsa(Padding::Pss, Hash::Sha384);
 pub(super) static PSS_SHA512: Rsa = Rsa(Padding::Pss, Hash::Sha512);
 
+#[cfg(feature = "fuzzing")]
+pub(crate) static ALL: [&Rsa; 6] =
+    [&PKCS1_SHA256, &PKCS1_SHA384, &PKCS1_SHA512, &PSS_SHA256, &PSS_SHA384, &PSS_SHA512];
+
 /// A kind of RSA signature.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rsa(Padding, Hash);
+pub(crate) struct Rsa(Padding, Hash);
 
 #[derive(Clone, Copy, Debug)]
 enum Padding {
