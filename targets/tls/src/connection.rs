@@ -286,3 +286,36 @@ impl core::fmt::Debug for Connection<'_> {
         shown.field("failure", &self.failure).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use zeroize::Zeroizing;
+
+    use super::*;
+    use crate::keys::EarlySecret;
+    use crate::limits::AES_GCM_RECORDS;
+
+    /// §5.5: whoever sends a lot gets a new key in time, and no more is sent with the old one than may be.
+    #[test]
+    fn a_key_that_is_worn_gets_a_successor() {
+        let key = || TrafficKey::new(Suite::Aes128Gcm, Zeroizing::new([7; 32]));
+        let resumption = EarlySecret::new(None).exchange(&[0; 32]).master().resumption(&[0; 32]);
+        let mut buffer = [0; 64];
+        let inbox = Inbox::new(&mut buffer);
+        let mut ours = Connection::new(inbox, (key(), key()), resumption, [0; 32], u64::MAX, false);
+        let mut out = [0; 64];
+        assert_eq!(ours.poll(&mut out), Ok(Event::Receive));
+        ours.write.skip_to(AES_GCM_RECORDS + AES_GCM_RECORDS / 8);
+        assert_eq!(ours.seal(b"data", &mut out), Err(Error::KeyUsedUp));
+        // It is not lost: the next call of `poll` says so to the server.
+        let Ok(Event::Send(count)) = ours.poll(&mut out) else { panic!("no new key") };
+        let mut theirs = key();
+        theirs.skip_to(AES_GCM_RECORDS + AES_GCM_RECORDS / 8);
+        let (header, body) = out[..count].split_first_chunk_mut().unwrap();
+        assert_eq!(theirs.open(header, body).unwrap(), [24, 0, 0, 1, 0, 22]);
+        let (4, count) = ours.seal(b"data", &mut out).unwrap() else { panic!("all of it fits") };
+        let (header, body) = out[..count].split_first_chunk_mut().unwrap();
+        assert_eq!(theirs.successor().open(header, body).unwrap(), *b"data\x17");
+        assert_eq!(ours.poll(&mut out), Ok(Event::Receive));
+    }
+}

@@ -169,20 +169,22 @@ impl<'c, 'b> Handshake<'c, 'b> {
         self.inbox.end();
     }
 
-    /// What the server is to be told after an error: how much of `out` to send before closing the
-    /// transport. Once.
+    /// What the server is to be told after an error, or when the caller gives up: how much of `out` to send
+    /// before closing the transport. Once.
     pub fn farewell(&mut self, out: &mut [u8]) -> Option<usize> {
-        let alert = match self.failure {
-            Some(error) => error.alert()?,
+        let alerts = match self.failure {
+            Some(error) => [Some(error.alert()?), None],
             // The caller does not want to go on (§6.1).
-            None => Alert::USER_CANCELED,
+            None => [Some(Alert::USER_CANCELED), Some(Alert::CLOSE_NOTIFY)],
         };
         if core::mem::replace(&mut self.has_said_farewell, true) || self.stage == Stage::OurHello {
             return None;
         }
         self.failure.get_or_insert(Error::Closed);
         let mut outbox = Outbox::new(out);
-        outbox.alert(self.keys.as_mut().map(|(_, ours)| ours), alert).ok()?;
+        for alert in alerts.into_iter().flatten() {
+            outbox.alert(self.keys.as_mut().map(|(_, ours)| ours), alert).ok()?;
+        }
         Some(outbox.written())
     }
 

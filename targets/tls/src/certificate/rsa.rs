@@ -346,3 +346,118 @@ fn add_multiple(sum: &mut [u32], number: &[u32], digit: u32) -> u32 {
     }
     carry as u32
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec;
+    use std::vec::Vec;
+
+    use super::*;
+
+    const LENGTH: usize = 256;
+
+    /// EMSA-PSS-ENCODE (RFC 8017, 9.1.1), with whatever stands before the salt.
+    fn pss(hash: Hash, digest: &[u8], before: impl FnOnce(&mut [u8])) -> Vec<u8> {
+        let salt = vec![0x5a; digest.len()];
+        let seed = hash.of(&[&[0; 8], digest, &salt]);
+        let mut block = vec![0; LENGTH - 2 * digest.len() - 2];
+        block.push(0);
+        before(&mut block);
+        *block.last_mut().unwrap() ^= 1;
+        block.extend(&salt);
+        for (counter, piece) in (0u32..).zip(block.chunks_mut(digest.len())) {
+            let mask = hash.of(&[seed.bytes(), &counter.to_be_bytes()]);
+            piece.iter_mut().zip(mask.bytes()).for_each(|(byte, mask)| *byte ^= mask);
+        }
+        block[0] &= 0x7f;
+        block.extend(seed.bytes());
+        block.push(0xbc);
+        block
+    }
+
+    #[test]
+    fn pss_has_one_form() {
+        for hash in [Hash::Sha256, Hash::Sha384, Hash::Sha512] {
+            let digest = hash.of(&[b"message"]);
+            let digest = digest.bytes();
+            let right = pss(hash, digest, |_| {});
+            assert_eq!(right.len(), LENGTH);
+            assert_eq!(is_pss(&mut right.clone(), hash, digest), Some(true));
+            let other = hash.of(&[b"other"]);
+            assert_ne!(is_pss(&mut right.clone(), hash, other.bytes()), Some(true));
+            for at in 0..LENGTH {
+                let mut wrong = right.clone();
+                wrong[at] ^= 0x80 >> (at % 8);
+                assert_ne!(is_pss(&mut wrong, hash, digest), Some(true), "{at}");
+            }
+            // What the hash does not cover: zeros, and the one before the salt.
+            for at in [1, 2, 50, LENGTH - 2 * digest.len() - 3] {
+                let mut wrong = pss(hash, digest, |before| before[at] = 4);
+                assert_ne!(is_pss(&mut wrong, hash, digest), Some(true), "{at}");
+            }
+            let mut wrong = pss(hash, digest, |before| *before.last_mut().unwrap() = 3);
+            assert_ne!(is_pss(&mut wrong, hash, digest), Some(true));
+        }
+    }
+
+    #[test]
+    fn pkcs1_has_one_form() {
+        for hash in [Hash::Sha256, Hash::Sha384, Hash::Sha512] {
+            let digest = hash.of(&[b"message"]);
+            let mut right = vec![0, 1];
+            right.resize(LENGTH - 20 - digest.length, 0xff);
+            right.push(0);
+            right.extend(hash.digest_info());
+            right.extend(digest.bytes());
+            assert!(is_pkcs1(&right, hash, digest.bytes()));
+            for at in 0..LENGTH {
+                let mut wrong = right.clone();
+                wrong[at] ^= 1 << (at % 8);
+                assert!(!is_pkcs1(&wrong, hash, digest.bytes()), "{at}");
+            }
+            // Bleichenbacher's: less padding, and room behind.
+            let mut wrong = right.clone();
+            wrong.drain(2..100);
+            wrong.resize(LENGTH, 0);
+            assert!(!is_pkcs1(&wrong, hash, digest.bytes()));
+            assert!(!is_pkcs1(&right[right.len() - 40..], hash, digest.bytes()));
+        }
+    }
+
+    #[test]
+    fn keys_that_are_none() {
+        let key = |modulus: &[u8], exponent: &[u8]| {
+            let element = |tag: u8, content: &[u8]| {
+                let length = (content.len() as u16).to_be_bytes();
+                match content.len() {
+                    short @ ..=0x7f => [&[tag, short as u8], content].concat(),
+                    middle @ ..=0xff => [&[tag, 0x81, middle as u8], content].concat(),
+                    _ => [&[tag, 0x82, length[0], length[1]], content].concat(),
+                }
+            };
+            let both = [element(2, modulus), element(2, exponent)].concat();
+            PublicKey::read(&element(0x30, &both)).map(|key| key.exponent)
+        };
+        let modulus = |bytes: usize| {
+            let mut modulus = vec![0xff; bytes + 1];
+            modulus[0] = 0;
+            modulus
+        };
+        assert_eq!(key(&modulus(256), &[1, 0, 1]), Some(65_537));
+        assert_eq!(key(&modulus(512), &[3]), Some(3));
+        // Of too few or too many bits, even, negative; and exponents that would let everything pass.
+        for bytes in [128, 255, 252, 257, 516] {
+            assert_eq!(key(&modulus(bytes), &[3]), None, "{bytes}");
+        }
+        let mut even = modulus(256);
+        even[256] = 0xfe;
+        assert_eq!(key(&even, &[3]), None);
+        assert_eq!(key(&modulus(256)[1..], &[3]), None);
+        let wrong: [&[u8]; 8] = [&[], &[0], &[1], &[2], &[4], &[0x83], &[0, 3], &[1, 0, 0, 0, 1]];
+        for exponent in wrong {
+            assert_eq!(key(&modulus(256), exponent), None, "{exponent:?}");
+        }
+    }
+}

@@ -1,11 +1,11 @@
 //! Servers that break the rules of the handshake: each is refused with its own error and its own alert, and
 //! none gets the token.
 
-use picokube_tls::{Alert, Config, Error, Violation};
+use picokube_tls::{Alert, Config, Error, Handshake, Step, Time, Violation};
 
 use crate::puppet::{self, AES, CHACHA20, Puppet, Script, hello, message, plain};
 use crate::support::authority::{Issued, authority};
-use crate::support::{Options, Peer, TOKEN, attempt};
+use crate::support::{NOW, Options, Peer, TOKEN, attempt, seed};
 
 struct Stage {
     authority: Issued,
@@ -465,4 +465,23 @@ fn a_server_that_only_listens_learns_nothing() {
     assert_eq!(attempt(&Options::new(&config), &mut silent), Err(Error::Truncated));
     assert_eq!(silent.0[..5], [22, 3, 1, 0, (silent.0.len() - 5) as u8]);
     assert!(!silent.0.windows(6).any(|bytes| bytes == &TOKEN[..6]));
+}
+
+/// A caller that gives up says so, and nothing else (§6.1).
+#[test]
+fn a_handshake_that_is_given_up() {
+    let authority = authority("ca");
+    let anchors: [&[u8]; 1] = [&authority.der];
+    let config = Config::new("kubernetes", &anchors).unwrap();
+    let (mut buffer, mut out) = ([0; 2048], [0; 1024]);
+    let mut handshake = Handshake::new(&config, seed(1), Time::Exactly(NOW), &mut buffer).unwrap();
+    assert_eq!(handshake.farewell(&mut out), None, "there is nobody to tell");
+    let mut handshake = Handshake::new(&config, seed(1), Time::Exactly(NOW), &mut buffer).unwrap();
+    assert!(matches!(handshake.step(&mut out), Ok(Step::Send(_))));
+    let count = handshake.farewell(&mut out).unwrap();
+    assert_eq!(out[..count], [plain(21, &[1, 90]), plain(21, &[1, 0])].concat());
+    assert_eq!(handshake.step(&mut out), Err(Error::Closed));
+    assert_eq!(handshake.finish().err(), Some(Error::Closed));
+    let handshake = Handshake::new(&config, seed(1), Time::Exactly(NOW), &mut buffer).unwrap();
+    assert_eq!(handshake.finish().err(), Some(Error::NotConnected));
 }

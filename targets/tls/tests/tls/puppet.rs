@@ -62,7 +62,8 @@ pub(crate) struct Puppet<'a> {
     hellos: usize,
     handshake: Option<[Direction; 2]>,
     application: Option<[Direction; 2]>,
-    /// Kind and content of all records from the client, deciphered where they were not plain.
+    /// Kind and content of all records from the client, deciphered where they were not plain; of kind 0, and
+    /// whole, where that is not possible.
     pub(crate) seen: Vec<(u8, Vec<u8>)>,
     /// The client's hellos.
     pub(crate) client_hellos: Vec<Vec<u8>>,
@@ -93,9 +94,11 @@ impl<'a> Puppet<'a> {
         }
     }
 
-    /// Whether the client has sent anything of its application's.
+    /// Whether the client has sent anything of its application's, or that could be: a record that cannot be
+    /// opened and is longer than an alert.
     pub(crate) fn has_data(&self) -> bool {
-        self.seen.iter().any(|(kind, _)| *kind == 23)
+        const ALERT: usize = 5 + 2 + 1 + 16;
+        self.seen.iter().any(|(kind, content)| *kind == 23 || *kind == 0 && content.len() != ALERT)
     }
 
     /// The last alert of the client's.
@@ -135,7 +138,7 @@ impl<'a> Puppet<'a> {
         self.incoming.drain(..end);
         let keys = if self.is_finished { &mut self.application } else { &mut self.handshake };
         match (kind, keys) {
-            (23, Some([_, client])) => Some(client.open(&record)),
+            (23, Some([_, client])) => Some(client.open(&record).unwrap_or((0, record))),
             _ => Some((kind, record[5..].to_vec())),
         }
     }
@@ -278,13 +281,13 @@ impl Direction {
         [&header[..], &body].concat()
     }
 
-    fn open(&mut self, record: &[u8]) -> (u8, Vec<u8>) {
+    fn open(&mut self, record: &[u8]) -> Option<(u8, Vec<u8>)> {
         let (key, nonce) = self.cipher();
         self.number += 1;
         let mut body = record[5..].to_vec();
-        let inner = key.open_in_place(nonce, Aad::from(&record[..5]), &mut body).unwrap();
+        let inner = key.open_in_place(nonce, Aad::from(&record[..5]), &mut body).ok()?;
         let last = inner.iter().rposition(|byte| *byte != 0).unwrap();
-        (inner[last], inner[..last].to_vec())
+        Some((inner[last], inner[..last].to_vec()))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Tickets: when they are used, when not, and that they are no way around.
 
-use picokube_tls::{ANY_RECORD, Config, Error, Identity, Ticket, Time};
+use picokube_tls::{ANY_RECORD, Config, Error, Identity, Ticket, Time, Violation};
 
+use crate::puppet::{CHACHA20, Puppet, Script, hello};
 use crate::rustls_server::{Server, Setup};
 use crate::support::authority::authority;
 use crate::support::{NOW, Options, attempt, connect, read, send};
@@ -105,6 +106,39 @@ fn it_ends_with_the_certificate() {
     let mut server = Server::new(&server_config);
     assert!(matches!(attempt(&options, &mut server), Err(Error::Certificate(_))));
     assert_eq!(server.got, b"");
+}
+
+/// Whoever says that it takes a ticket has to have its key, or nothing that it sends can be read.
+#[test]
+fn who_takes_a_ticket_without_its_key_gets_nowhere() {
+    let authority = authority("ca");
+    let issued = authority.server(|_| {});
+    let anchors: [&[u8]; 1] = [&authority.der];
+    let config = Config::new("kubernetes", &anchors).unwrap().with_protocol(b"h2").unwrap();
+    let ticket = obtain(&config, &mut Server::new(&Setup::default().config(&[&issued], &issued)));
+    // The second one was not offered.
+    let not_offered = Error::Violation(Violation::Ticket);
+    for (chosen, refusal) in [(0, Error::BadRecord), (1, not_offered)] {
+        for with_certificate in [false, true] {
+            let mut script = Script::honest(&issued);
+            script.hello = Box::new(move |honest| {
+                let extensions = [&honest[76..], &[0, 41, 0, 2, 0, chosen]].concat();
+                hello([7; 32], &honest[39..71], CHACHA20, &extensions)
+            });
+            script.message = Box::new(move |kind, message| {
+                let is_proof = kind == 11 || kind == 15;
+                if is_proof && !with_certificate { vec![] } else { vec![message] }
+            });
+            let mut puppet = Puppet::new(script);
+            let options = Options { ticket: Some((&ticket, 1)), ..Options::new(&config) };
+            assert_eq!(attempt(&options, &mut puppet), Err(refusal));
+            assert!(!puppet.has_data());
+        }
+    }
+    // An honest one that does not know it proves itself with its certificate.
+    let mut puppet = Puppet::new(Script::honest(&issued));
+    let options = Options { ticket: Some((&ticket, 1)), ..Options::new(&config) };
+    assert_eq!(attempt(&options, &mut puppet), Ok(()));
 }
 
 fn obtain(config: &Config<'_>, server: &mut Server) -> Ticket {
