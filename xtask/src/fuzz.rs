@@ -15,6 +15,7 @@ use crate::{process, workspace};
 const CORE: &str = "core/fuzz";
 const HTTP2: &str = "targets/http2/fuzz";
 const SERVER: &str = "host-sim/fuzz";
+const TLS: &str = "targets/tls/fuzz";
 
 /// In a test run: enough to replay the corpus and try some more.
 const BRIEFLY: u32 = 5;
@@ -35,7 +36,7 @@ const FLAGS: [&str; 9] = [
 /// Runs every target, or one, for `seconds`.
 pub(crate) fn run(seconds: u32, only: Option<&str>) -> Result<String> {
     let mut targets = Vec::new();
-    for folder in [CORE, HTTP2, SERVER] {
+    for folder in [CORE, HTTP2, SERVER, TLS] {
         let source = |name| workspace::root().join(folder).join(format!("fuzz_targets/{name}.rs"));
         if only.is_none_or(|only| source(only).is_file()) {
             targets.extend(build(folder)?);
@@ -51,6 +52,7 @@ pub(crate) fn run(seconds: u32, only: Option<&str>) -> Result<String> {
 pub(crate) fn run_briefly() -> Result<String> {
     let mut targets = build(CORE)?;
     targets.extend(build(HTTP2)?);
+    targets.extend(build(TLS)?);
     run_all(&targets, BRIEFLY)
 }
 

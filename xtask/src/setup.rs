@@ -19,6 +19,7 @@ pub(crate) fn run() -> Result<()> {
     bare_metal_targets()?;
     program(picokube_qemu::PROGRAM, "runs the firmware", debian::install_qemu)?;
     program("kubectl", "tests the API server", || debian::install(&["kubernetes-client"]))?;
+    program("openssl", "tests the TLS client", || debian::install(&["openssl"]))?;
     program("c++", "builds libFuzzer", || debian::install(&["g++"]))
 }
 

@@ -122,8 +122,8 @@ impl control::Worker for Worker {
         deleted: None,
     };
 
-    /// In Kubernetes, claims and revisions are only looked at, whatever happens to them. Here, a claim may have
-    /// been waited for or counted on, and a revision that is told of late is a set's too.
+    /// In Kubernetes, claims and revisions are only looked at, whatever happens to them. Here, a claim may
+    /// have been waited for or counted on, and a revision that is told of late is a set's too.
     fn changed(
         keys: &mut Keys<'_>,
         (): &mut (),

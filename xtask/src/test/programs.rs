@@ -14,7 +14,7 @@ use crate::{process, workspace};
 /// being built. All others keep a core busy.
 ///
 /// Their tests have servers, devices or namespaces of their own.
-const WAITING: [(&str, usize, &[&str]); 10] = [
+const WAITING: [(&str, usize, &[&str]); 11] = [
     ("capacity", 2, &[]),
     ("demo", 1, &[]),
     ("driver", 4, &[]),
@@ -22,6 +22,7 @@ const WAITING: [(&str, usize, &[&str]); 10] = [
     ("firmware", 6, &["setup", "images", "log-decoder"]),
     ("kube_client", 4, &[]),
     ("kubectl", 6, &["setup"]),
+    ("openssl", 4, &["setup"]),
     ("run", 6, &["setup"]),
     ("upstream", 12, &[]),
     ("workflow", 8, &["setup"]),
