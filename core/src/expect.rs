@@ -15,12 +15,13 @@ pub const TIMEOUT: Duration = Duration::from_secs(5 * 60);
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
     /// Creations and deletions still awaited; more may be seen than were awaited.
-    creations: i32,
-    deletions: i32,
-    /// When they were set, in the two halves of an [`Instant`].
-    since: [u32; 2],
-    set: bool,
+    creations: i16,
+    deletions: i16,
+    /// When they were set, in [milliseconds](Instant::stamp); 0 if they are not.
+    since: u32,
 }
+
+const _: () = assert!(size_of::<Expected>() == 8);
 
 /// What each key awaits. `S` is `[Expected; N]` where it lives, `[Expected]` where it is used.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ impl<const N: usize> Expectations<[Expected; N]> {
     /// Nobody awaits anything.
     pub const fn new() -> Self {
         const { assert!(N <= Slot::MOST) };
-        let nothing = Expected { creations: 0, deletions: 0, since: [0; 2], set: false };
+        let nothing = Expected { creations: 0, deletions: 0, since: 0 };
         Self { expected: [nothing; N] }
     }
 }
@@ -46,63 +47,66 @@ impl<const N: usize> Default for Expectations<[Expected; N]> {
 impl Expectations {
     /// The key awaits so many creations, and nothing else.
     pub fn expect_creations(&mut self, key: Slot, count: u16, now: Instant) {
-        self.set(key, i32::from(count), 0, now);
+        self.set(key, limited(count), 0, now);
     }
 
     /// The key awaits so many deletions, and nothing else.
     pub fn expect_deletions(&mut self, key: Slot, count: u16, now: Instant) {
-        self.set(key, 0, i32::from(count), now);
+        self.set(key, 0, limited(count), now);
     }
 
     /// A creation was seen, or will never come.
     pub fn creation_observed(&mut self, key: Slot) {
         if let Some(expected) = self.expected.get_mut(key.index()) {
-            expected.creations = expected.creations.saturating_sub(i32::from(expected.set));
+            expected.creations = expected.creations.saturating_sub(i16::from(expected.is_set()));
         }
     }
 
     /// The deletion of an awaited pod was seen, or will never come.
     pub fn deletion_observed(&mut self, key: Slot) {
         if let Some(expected) = self.expected.get_mut(key.index()) {
-            expected.deletions = expected.deletions.saturating_sub(i32::from(expected.set));
+            expected.deletions = expected.deletions.saturating_sub(i16::from(expected.is_set()));
         }
     }
 
     /// Whether the key may act: it awaits nothing more, or has waited too long.
     pub fn are_satisfied(&self, key: Slot, now: Instant) -> bool {
         self.expected.get(key.index()).is_none_or(|expected| {
-            !expected.set
+            !expected.is_set()
                 || (expected.creations <= 0 && expected.deletions <= 0)
-                || now.since(expected.since()) > TIMEOUT
+                || now.since_stamp(expected.since) > TIMEOUT
         })
     }
 
     /// When [`are_satisfied`](Self::are_satisfied) will turn true at the latest, while it is not.
     pub fn expire_at(&self, key: Slot, now: Instant) -> Option<Instant> {
         let expected = self.expected.get(key.index())?;
-        let just_after = TIMEOUT + Duration::from_micros(1);
-        (!self.are_satisfied(key, now)).then(|| expected.since() + just_after)
+        let just_after = TIMEOUT + Duration::from_millis(1);
+        let left = just_after - now.since_stamp(expected.since);
+        (!self.are_satisfied(key, now)).then(|| now.in_millis() + left)
     }
 
     /// The key's object is gone or another one now.
     pub fn forget(&mut self, key: Slot) {
         if let Some(expected) = self.expected.get_mut(key.index()) {
-            expected.set = false;
+            expected.since = 0;
         }
     }
 
-    fn set(&mut self, key: Slot, creations: i32, deletions: i32, now: Instant) {
-        let now = now.as_micros();
+    fn set(&mut self, key: Slot, creations: i16, deletions: i16, now: Instant) {
         if let Some(expected) = self.expected.get_mut(key.index()) {
-            let since = [now as u32, (now >> 32) as u32];
-            *expected = Expected { creations, deletions, since, set: true };
+            *expected = Expected { creations, deletions, since: now.stamp() };
         }
     }
 }
 
 impl Expected {
-    fn since(&self) -> Instant {
-        let [low, high] = self.since;
-        Instant::from_micros(u64::from(low) | u64::from(high) << 32)
+    fn is_set(&self) -> bool {
+        self.since != 0
     }
+}
+
+/// A sync asks for far fewer.
+fn limited(count: u16) -> i16 {
+    i16::try_from(count).unwrap_or(i16::MAX)
 }

@@ -50,11 +50,44 @@ pub enum Bug {
     HistoryKept,
     /// An event that the server refuses is sent again, for ever.
     EventsForEver,
+    /// A StatefulSet's pod gets another spelling of its ordinal, so that there can be two of one.
+    OrdinalPadded,
+    /// A StatefulSet's pod is deleted at once: its successor comes while its containers run.
+    PodsKilled,
+    /// With OrderedReady, pods come without waiting for those below.
+    OrderIgnored,
+    /// With OrderedReady, pods come without waiting for `minReadySeconds` of those below.
+    MinReadyIgnored,
+    /// Of the pods of a StatefulSet that are too many, the lowest goes first.
+    ScaledDownFromBelow,
+    /// An update reaches one pod below the partition.
+    PartitionOffByOne,
+    /// A pod below the partition is made of the update revision.
+    PartitionForgotten,
+    /// An update takes the next pod before the last one is back.
+    UpdateImpatient,
+    /// A new revision of a StatefulSet gets the number of the one before.
+    SetRevisionReused,
+    /// A revision that pods are of counts as history.
+    LiveRevisionDeleted,
+    /// The history of a StatefulSet is kept for ever.
+    SetHistoryKept,
+    /// Claims go with their StatefulSet, whatever the policy.
+    ClaimsGivenToSet,
+    /// Claims go with a pod that is one too many, whatever the policy.
+    ClaimsGivenToPod,
+    /// A StatefulSet adopts every pod that it selects, whatever its name.
+    AnyNameAdopted,
+    /// The status of a StatefulSet is written when its generation or a revision changes, not when a
+    /// count does.
+    CountsForgotten,
+    /// Nobody looks again at a StatefulSet when `minReadySeconds` have passed.
+    SetAvailabilityForgotten,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 37] = [
         Self::NoExpectations,
         Self::AdoptsWithoutLook,
         Self::AdoptsUnselected,
@@ -76,6 +109,22 @@ impl Bug {
         Self::RevisionReused,
         Self::HistoryKept,
         Self::EventsForEver,
+        Self::OrdinalPadded,
+        Self::PodsKilled,
+        Self::OrderIgnored,
+        Self::MinReadyIgnored,
+        Self::ScaledDownFromBelow,
+        Self::PartitionOffByOne,
+        Self::PartitionForgotten,
+        Self::UpdateImpatient,
+        Self::SetRevisionReused,
+        Self::LiveRevisionDeleted,
+        Self::SetHistoryKept,
+        Self::ClaimsGivenToSet,
+        Self::ClaimsGivenToPod,
+        Self::AnyNameAdopted,
+        Self::CountsForgotten,
+        Self::SetAvailabilityForgotten,
     ];
 }
 

@@ -1,10 +1,8 @@
 //! All memory of the controllers in one value.
 
-use crate::control::Ranked;
+use crate::control::OrderedPod;
 use crate::kind::{Kind, kinds};
 use crate::registry::{ControllerParts, controllers};
-#[cfg(feature = "statefulset")]
-use crate::statefulset::PodFacts;
 use crate::store::{Cache, Group, Groups, TableMemory};
 use crate::text::{Cell, Interner};
 
@@ -66,9 +64,7 @@ macro_rules! define {
             groups: Groups<[Group; GROUPS]>,
             tables: Tables<$($capacity),*>,
             keys: KeysOfControllers<$($capacity),*>,
-            ranking: [Ranked; PODS],
-            #[cfg(feature = "statefulset")]
-            ordinals: [PodFacts; PODS],
+            pods_in_order: [OrderedPod; PODS],
         }
 
         #[derive(Debug)]
@@ -93,9 +89,7 @@ macro_rules! define {
                     keys: KeysOfControllers {
                         $($(#[$of_controller])* $field: crate::$module::Memory::NEW,)*
                     },
-                    ranking: [Ranked::NONE; PODS],
-                    #[cfg(feature = "statefulset")]
-                    ordinals: [PodFacts::NONE; PODS],
+                    pods_in_order: [OrderedPod::NONE; PODS],
                 }
             }
 
@@ -111,9 +105,7 @@ macro_rules! define {
                         $($(#[$of_controller])*
                         $field: self.keys.$field.parts(&crate::$module::INFO),)*
                     },
-                    ranking: &mut self.ranking,
-                    #[cfg(feature = "statefulset")]
-                    ordinals: &mut self.ordinals,
+                    pods_in_order: &mut self.pods_in_order,
                 }
             }
         }
@@ -181,11 +173,8 @@ pub struct Parts<'a> {
     pub cache: Cache<'a>,
     /// The keys of the controllers.
     pub controllers: ControllerParts<'a>,
-    /// Room to rank pods.
-    pub ranking: &'a mut [Ranked],
-    /// Room to look at the pods of a StatefulSet by ordinal.
-    #[cfg(feature = "statefulset")]
-    pub ordinals: &'a mut [PodFacts],
+    /// Room to put the pods of one owner in order.
+    pub pods_in_order: &'a mut [OrderedPod],
 }
 
 /// Memory for tests of what does not depend on its size.

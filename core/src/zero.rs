@@ -24,6 +24,14 @@ impl<T> ZeroOption<T> {
         }
     }
 
+    /// The value where it is, to be changed.
+    pub const fn as_mut(&mut self) -> Option<&mut T> {
+        match self {
+            Self::None => None,
+            Self::Some(value) => Some(value),
+        }
+    }
+
     /// The value, which is not here any more.
     pub fn take(&mut self) -> Option<T> {
         match core::mem::replace(self, Self::None) {

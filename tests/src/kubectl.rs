@@ -142,3 +142,11 @@ impl<'a> Kubectl<'a> {
         command
     }
 }
+
+/// Whether `text` has these words on one line, in this order.
+pub fn has_row(text: &str, words: &[&str]) -> bool {
+    text.lines().any(|line| {
+        let mut cells = line.split_whitespace();
+        words.iter().all(|word| cells.any(|cell| cell == *word))
+    })
+}

@@ -8,6 +8,7 @@ pub mod kubectl;
 pub mod lab;
 pub mod peer;
 pub mod picokube;
+pub mod stateful_set;
 pub mod upstream;
 pub mod workflow;
 

@@ -1,4 +1,4 @@
-//! What people do with kubectl and a Deployment, on a cluster whose controllers run.
+//! What people do with kubectl and Deployments or StatefulSets, on a cluster whose controllers run.
 //!
 //! Each function takes a cluster with simulated nodes, works in a namespace of its own, and does
 //! not mind who runs the controllers: a process, or a microcontroller.
@@ -8,6 +8,7 @@ mod deleting;
 mod replication_controller;
 mod rollout;
 mod scaling;
+mod stateful_sets;
 
 use anyhow::Result;
 
@@ -20,6 +21,7 @@ pub use deleting::*;
 pub use replication_controller::*;
 pub use rollout::*;
 pub use scaling::*;
+pub use stateful_sets::*;
 
 /// A workflow, for those who run all of them.
 pub type Workflow = fn(&Picokube) -> Result<()>;
@@ -43,6 +45,12 @@ macro_rules! workflows {
             a_pod_labelled_away_is_replaced
             a_deleted_pod_is_replaced
             describe_tells_the_story
+            pods_of_a_stateful_set_come_and_go_in_order
+            a_deleted_pod_comes_back_under_its_name
+            rollouts_of_a_stateful_set_have_a_history_and_are_undone
+            restart_replaces_every_pod_of_a_stateful_set
+            a_partition_makes_a_canary
+            pods_left_behind_by_a_stateful_set_are_adopted
         }
     };
 }

@@ -11,7 +11,7 @@ use std::env;
 
 use anyhow::Result;
 use picokube_tests::golden::suite::{Share, Suite};
-use picokube_tests::golden::{RACES, Server};
+use picokube_tests::golden::{RACES, RACES_IN_REAL_TIME, Server};
 use picokube_tests::picokube::Picokube;
 
 #[test]
@@ -46,7 +46,7 @@ fn play(scenarios: &[&str], options: &[&str]) -> Result<()> {
         place: "a PC",
         scenarios,
         share: Share::ALL,
-        let_go: &RACES,
+        let_go: &[&RACES[..], &RACES_IN_REAL_TIME].concat(),
         has_controllers,
         jobs: 8,
     };

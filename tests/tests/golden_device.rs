@@ -33,6 +33,31 @@ fn deployments_that_count_terminating_replicas_behave_as_recorded() -> Result<()
     play(&[scenarios], Share::ALL, Some("DeploymentReplicaSetTerminatingReplicas=true"))
 }
 
+#[test]
+fn stateful_sets_behave_as_recorded() -> Result<()> {
+    play(if is_all() { &["s-*"] } else { &A_THIRD_OF_STATEFUL_SETS }, Share::ALL, None)
+}
+
+#[test]
+fn stateful_sets_that_may_have_several_pods_unavailable_behave_as_recorded() -> Result<()> {
+    let scenarios = if is_all() { "sg-*" } else { "sg-max-unavailable-2" };
+    play(&[scenarios], Share::ALL, Some(MAX_UNAVAILABLE))
+}
+
+const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet=true";
+
+const A_THIRD_OF_STATEFUL_SETS: [&str; 9] = [
+    "s-adopt-pod",
+    "s-bad-update",
+    "s-delete-orphan-adopt",
+    "s-history-limit",
+    "s-parallel",
+    "s-partition",
+    "s-pvc-delete-on-scale",
+    "s-rolling-update",
+    "s-scale-down-order",
+];
+
 const A_THIRD: [&str; 23] = [
     "d-create-3",
     "d-delete-foreground",
@@ -70,9 +95,10 @@ const A_THIRD: [&str; 23] = [
 /// The garbage collector is faster, too: a Deployment that leaves its ReplicaSets behind is gone
 /// before the device has told that it has none. And where no pod can be created, it is still at
 /// the first tries when it tells of them.
-const LET_GO: [(&str, &str); 15] = [
+const LET_GO: [(&str, &str); 16] = [
     ("*", "strict-Deployment"),
     ("*", "strict-ReplicaSet"),
+    ("*", "strict-StatefulSet"),
     ("d-delete-orphan", "conditions-order"),
     ("d-orphan-adopt", "conditions-order"),
     ("d-quota-zero-deadline", "conditions-order"),
@@ -89,15 +115,11 @@ const LET_GO: [(&str, &str); 15] = [
 ];
 
 fn play(scenarios: &[&str], share: Share, feature_gates: Option<&str>) -> Result<()> {
-    // A scenario has up to seven sorts of events, and the device remembers sixteen to count them.
-    let suite = Suite {
-        place: "a device",
-        scenarios,
-        share,
-        let_go: &LET_GO,
-        has_controllers: true,
-        jobs: 2,
-    };
+    // The device remembers sixteen sorts of events to count them. A scenario of Deployments has up to seven;
+    // one of StatefulSets has two for each pod, and with the gate several pods change at a time.
+    let jobs = if feature_gates == Some(MAX_UNAVAILABLE) { 1 } else { 2 };
+    let suite =
+        Suite { place: "a device", scenarios, share, let_go: &LET_GO, has_controllers: true, jobs };
     suite.play(|| {
         let cluster = Picokube::up(&["--manual", "--no-controllers"])?;
         let server = format!("{HOST_SEEN_BY_GUEST}:{}", cluster.address().port());

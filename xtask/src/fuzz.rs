@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::{process, workspace};
 
 const CORE: &str = "core/fuzz";
+const HTTP2: &str = "targets/http2/fuzz";
 const SERVER: &str = "host-sim/fuzz";
 const TLS: &str = "targets/tls/fuzz";
 
@@ -35,18 +36,22 @@ const FLAGS: [&str; 9] = [
 /// Runs every target, or one, for `seconds`.
 pub(crate) fn run(seconds: u32, only: Option<&str>) -> Result<String> {
     let mut targets = Vec::new();
-    for folder in [CORE, SERVER, TLS] {
-        targets.extend(build(folder)?);
+    for folder in [CORE, HTTP2, SERVER, TLS] {
+        let source = |name| workspace::root().join(folder).join(format!("fuzz_targets/{name}.rs"));
+        if only.is_none_or(|only| source(only).is_file()) {
+            targets.extend(build(folder)?);
+        }
     }
     targets.retain(|target| only.is_none_or(|only| target.name == only));
     ensure!(!targets.is_empty(), "there is no fuzz target {}", only.unwrap_or_default());
     run_all(&targets, seconds)
 }
 
-/// Runs the targets of core and TLS only: the server takes minutes to build for fuzzing, and its corpus
-/// is replayed by an ordinary test.
+/// Runs the targets of what is flashed only: the server takes minutes to build for fuzzing, and its
+/// corpus is replayed by an ordinary test.
 pub(crate) fn run_briefly() -> Result<String> {
     let mut targets = build(CORE)?;
+    targets.extend(build(HTTP2)?);
     targets.extend(build(TLS)?);
     run_all(&targets, BRIEFLY)
 }

@@ -53,7 +53,7 @@ enum Command {
         /// How long each target runs
         #[arg(long, default_value_t = 600, value_name = "SECONDS")]
         seconds: u32,
-        /// Only as much as fits into a test run: the targets of core and TLS, for a moment
+        /// Only as much as fits into a test run: the targets of core, HTTP/2 and TLS, for a moment
         #[arg(long, conflicts_with = "seconds")]
         brief: bool,
         /// Only this target

@@ -15,7 +15,8 @@ pub(crate) const SMALLEST_TARGET: &str = "thumbv6m-none-eabi";
 /// The newest of the Cortex-M that have a board here.
 pub(crate) const MAINLINE_TARGET: &str = "thumbv8m.main-none-eabihf";
 /// Crates that must build for any microcontroller.
-pub(crate) const NO_STD_CRATES: [&str; 3] = ["picokube-core", "picokube-driver", "picokube-tls"];
+pub(crate) const NO_STD_CRATES: [&str; 4] =
+    ["picokube-core", "picokube-driver", "picokube-http2", "picokube-tls"];
 
 /// Makes cargo act on all that is for a PC, with one set of features for what is shipped and what
 /// tests it.

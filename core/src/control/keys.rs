@@ -7,6 +7,7 @@ use crate::store::{Cache, Change, ChangeType, Owner};
 use crate::time::{Duration, Instant};
 use crate::wire::Uid;
 
+use super::controller::ControllerInfo;
 use super::rate::Bucket;
 
 /// Memory for `N` keys.
@@ -18,8 +19,8 @@ pub struct KeysMemory<const N: usize> {
 
 /// The keys of one controller: slots of objects of one kind.
 #[derive(Debug)]
-pub(crate) struct Keys<'a> {
-    pub(crate) kind: Kind,
+pub struct Keys<'a> {
+    pub(crate) info: &'static ControllerInfo,
     pub(crate) queue: &'a mut Queue,
     /// Since when the status of each key waits to be written, in milliseconds; 0 if it does not.
     status_since: &'a mut [u32],
@@ -32,18 +33,24 @@ impl<const N: usize> KeysMemory<N> {
     /// No keys: all bits zero.
     pub const NEW: Self = Self { queue: Queue::new(), status_since: [0; N] };
 
-    pub(crate) fn keys(&mut self, kind: Kind) -> Keys<'_> {
+    /// A view of them, whatever their number.
+    pub fn parts(&mut self, info: &'static ControllerInfo) -> Keys<'_> {
         let Self { queue, status_since } = self;
-        Keys { kind, queue, status_since, bucket: Bucket::FULL, syncs: 0 }
+        Keys { info, queue, status_since, bucket: Bucket::FULL, syncs: 0 }
     }
 }
 
 impl Keys<'_> {
+    /// The kind of object that they are slots of.
+    pub(crate) const fn kind(&self) -> Kind {
+        self.info.key
+    }
+
     /// The next key to sync, and its uid.
     pub(crate) fn begin(&mut self, cache: &Cache<'_>) -> Option<(Slot, Uid)> {
         loop {
             let Next::Key(key) = self.queue.get() else { return None };
-            if let Some(head) = cache.head(self.kind, key) {
+            if let Some(head) = cache.head(self.kind(), key) {
                 self.syncs = self.syncs.wrapping_add(1);
                 return Some((key, head.uid()));
             }
@@ -54,8 +61,8 @@ impl Keys<'_> {
     /// A sync is over.
     pub(crate) fn end(&mut self, cache: &mut Cache<'_>, key: Slot) {
         self.queue.done(key);
-        if cache.head(self.kind, key).is_none() && self.queue.retire(key) {
-            cache.free(self.kind, key);
+        if cache.head(self.kind(), key).is_none() && self.queue.retire(key) {
+            cache.free(self.kind(), key);
         }
     }
 
@@ -68,7 +75,7 @@ impl Keys<'_> {
         match event {
             ChangeType::Deleted => {
                 if self.queue.retire(slot) {
-                    cache.free(self.kind, slot);
+                    cache.free(self.kind(), slot);
                 }
             }
             // The echo of an own write whose answer was heard before.
@@ -79,7 +86,7 @@ impl Keys<'_> {
 
     /// The owner of an object has to look at it.
     pub(crate) fn add_owner(&mut self, owner: Owner) {
-        if let Some(owner) = owner.of(self.kind) {
+        if let Some(owner) = owner.of(self.kind()) {
             self.queue.add(owner);
         }
     }
@@ -88,8 +95,16 @@ impl Keys<'_> {
     pub(crate) fn add_selecting(&mut self, cache: &Cache<'_>, members: Kind, orphan: Slot) {
         let (head, record) = (cache.head(members, orphan), cache.record(members, orphan));
         let (Some(head), Some(record)) = (head, record) else { return };
-        for key in cache.selecting(self.kind, head.namespace(), record.labels()) {
+        for key in cache.selecting(self.kind(), head.namespace(), record.labels()) {
             self.queue.add(key);
+        }
+    }
+
+    /// A pod of a key is ready: the key has to be looked at when it is available, too.
+    pub(crate) fn add_when_available(&mut self, key: Slot, min_ready_seconds: i32, now: Instant) {
+        if min_ready_seconds > 0 {
+            let wait = Duration::from_secs(u64::from(min_ready_seconds.unsigned_abs()));
+            self.queue.add_after(key, wait, now);
         }
     }
 
@@ -100,10 +115,9 @@ impl Keys<'_> {
         }
         let since = self.status_since.get_mut(key.index())?;
         if *since == 0 {
-            *since = stamp(now);
+            *since = now.stamp();
         }
-        let elapsed = u64::from(stamp(now).wrapping_sub(*since));
-        let left = lag - Duration::from_millis(elapsed);
+        let left = lag - now.since_stamp(*since);
         (left > Duration::ZERO).then_some(left)
     }
 
@@ -113,9 +127,4 @@ impl Keys<'_> {
             *since = 0;
         }
     }
-}
-
-/// Milliseconds, wrapping, since only differences count; never 0.
-fn stamp(now: Instant) -> u32 {
-    ((now.as_micros() / 1_000) as u32).wrapping_add(1).max(1)
 }

@@ -1,7 +1,38 @@
-//! Whether and when pods are available.
+//! Pods of one owner: in what order, and whether and when they are available.
 
+use crate::link::{Link, Slot};
 use crate::store::Pod;
 use crate::time::{Duration, Timestamp};
+
+/// A pod while the pods of one owner are put in order. Whoever does so says by what, and what it notes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderedPod {
+    /// What it is put in order by, or its place before.
+    pub(crate) place: i32,
+    /// Where it is cached; nowhere is the same bits as no pod at all.
+    slot: Link,
+    pub(crate) note: u16,
+}
+
+const _: () = assert!(size_of::<OrderedPod>() == 8);
+
+impl OrderedPod {
+    /// No pod.
+    pub const NONE: Self = Self { place: 0, slot: None, note: 0 };
+
+    pub(crate) const fn at(place: i32, slot: Slot, note: u16) -> Self {
+        Self { place, slot: Some(slot), note }
+    }
+
+    /// Where it is cached.
+    pub const fn slot(&self) -> Slot {
+        match self.slot {
+            Some(slot) => slot,
+            // Nobody looks beyond the pods there are.
+            None => Slot::FIRST,
+        }
+    }
+}
 
 /// Ready for at least `min_ready_seconds` at `now`.
 pub fn is_available(pod: &Pod, min_ready_seconds: i32, now: Timestamp) -> bool {

@@ -2,7 +2,6 @@
 
 use core::cmp::Ordering;
 
-use crate::link::Slot;
 use crate::store::Seconds;
 use crate::time::Timestamp;
 use crate::wire::{PodPhase, Uid};
@@ -31,21 +30,6 @@ pub struct Rank {
     pub created: Seconds,
     /// Breaks ties within a bucket of ages.
     pub uid: Uid,
-}
-
-/// A pod while pods are ranked.
-#[derive(Clone, Copy, Debug)]
-pub struct Ranked {
-    pub(crate) pod: Option<Slot>,
-    /// How many of its kind share its node.
-    pub(crate) colocated: u16,
-    /// Its place among the owner's pods, the newest first.
-    pub(crate) place: u16,
-}
-
-impl Ranked {
-    /// No pod.
-    pub const NONE: Self = Self { pod: None, colocated: 0, place: 0 };
 }
 
 /// Which of two pods is to be deleted before the other: `Less` is deleted first.

@@ -7,24 +7,21 @@ use crate::store::Cache;
 use crate::time::{Duration, Instant, Timestamp};
 
 use super::controller::{Activity, Controller, ControllerInfo};
-use super::rank::Ranked;
+use super::pods::OrderedPod;
 use super::write::Write;
 
 /// What a sync works with, for as long as one call takes.
 pub(crate) struct World<'w, 'a> {
     pub(crate) cache: &'w mut Cache<'a>,
     pub(crate) recorder: &'w mut Recorder,
-    /// Room to rank pods.
-    pub(crate) ranking: &'w mut [Ranked],
+    /// Room to put the pods of one owner in order.
+    pub(crate) pods: &'w mut [OrderedPod],
     pub(crate) peers: Peers<'w, 'a>,
     /// Whether a write can be sent now: there is a place for its answer, and nobody else writes to the
     /// same object.
     pub(crate) has_room: &'w dyn Fn(&Write) -> bool,
     /// Whether `status.terminatingReplicas` is kept.
     pub(crate) terminating_replicas: bool,
-    /// Room to look at the pods of a StatefulSet by ordinal.
-    #[cfg(feature = "statefulset")]
-    pub(crate) ordinals: &'w mut [crate::statefulset::PodFacts],
     /// Whether `maxUnavailable` of a StatefulSet counts.
     #[cfg(feature = "statefulset")]
     pub(crate) max_unavailable_stateful_set: bool,

@@ -53,6 +53,13 @@ pub(crate) enum Purpose {
     Step,
 }
 
+impl Purpose {
+    /// Whether it is that of a request for claiming.
+    pub(crate) const fn is_claiming(self) -> bool {
+        matches!(self, Self::Recheck | Self::Adopt | Self::Release)
+    }
+}
+
 /// The part of an object that a write is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subresource {
@@ -127,7 +134,6 @@ impl Write {
     }
 
     /// Whether it deletes its object.
-    #[cfg(feature = "statefulset")]
     pub(crate) fn is_delete(&self) -> bool {
         self.method == Method::Delete
     }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::control::{Write, object_target, write_terminating};
+use crate::control::{Look, Write, object_target, write_terminating};
 use crate::event::write_text;
 use crate::json::{Escape, template_hash};
 use crate::kind::Kind;
@@ -13,28 +13,36 @@ use crate::store::ConditionReason;
 
 use super::names::{append_history, new_replica_set_name};
 use super::plan::{ConditionWrite, NewSet, StatusWrite, Step};
+use super::view::View;
 use super::worker::Worker;
 
 /// What the bodies of a sync's requests are made of.
 pub(super) struct RequestBodies<'s, 'a> {
-    pub(super) cache: &'s Cache<'a>,
-    pub(super) worker: &'s Worker,
-    pub(super) key: Slot,
+    cache: &'s Cache<'a>,
+    worker: &'s Worker,
+    error: &'s str,
+    key: Slot,
 }
 
-impl RequestBodies<'_, '_> {
+impl<'s, 'a> RequestBodies<'s, 'a> {
+    /// Those of a sync.
+    pub(super) fn of(look: &Look<'s, 'a, &mut View>, worker: &'s Worker) -> Self {
+        Self { cache: look.cache, worker, error: &look.run.error, key: look.key }
+    }
+
     /// Writes the document of the step at hand.
     pub(super) fn write(&self, write: &Write, out: &mut dyn fmt::Write) -> fmt::Result {
         match *self.worker.step().ok_or(fmt::Error)? {
             Step::Update { revision, .. } => self.update(write, revision, out),
             Step::Scale { to, .. } => self.scale(write, to, out),
             Step::Status => self.deployment_status(write, out),
-            Step::Delete { .. } => write.write_delete_options(out),
             Step::ClearRollback => {
                 write.write_preconditions(out)?;
                 out.write_str(",\"annotations\":{\"deprecated.deployment.rollback.to\":null}}}")
             }
-            Step::Create { .. } | Step::Rollback { .. } | Step::Warn(_) => Err(fmt::Error),
+            Step::Create { .. } | Step::Delete { .. } | Step::Rollback { .. } | Step::Warn(_) => {
+                Err(fmt::Error)
+            }
         }
     }
 
@@ -241,7 +249,7 @@ impl RequestBodies<'_, '_> {
             ConditionReason::ReplicaSetCreateError => {
                 out.write_str("Failed to create new replica set ")?;
                 self.quote_set(out, new_set)?;
-                write!(out, ": {}", self.worker.error)
+                write!(out, ": {}", self.error)
             }
             ConditionReason::FailedCreate | ConditionReason::FailedDelete => {
                 match failing.and_then(|slot| self.cache.replica_sets.get(slot)) {

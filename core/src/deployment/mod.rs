@@ -22,8 +22,8 @@ mod sync;
 mod view;
 mod worker;
 
-pub(crate) use controller::{DeploymentController, start};
-pub use controller::{INFO, Memory, Parts, WorkerParts, Workers};
+pub(crate) use controller::{DeploymentController, WorkerParts, Workers, start};
+pub use controller::{INFO, Memory, Parts};
 pub use decide::{Impossible, decide};
 pub use plan::{ConditionWrite, End, NewSet, Plan, STEPS, StatusWrite, Step, Warning};
 pub use view::{Counts, Facts, SETS, Set, View};

@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use crate::control::{Activity, BodySource, ClaimRule, Purpose, Write};
+use crate::control::{Activity, BodySource, ClaimRule, NextClaim, Outcome, Purpose, Run, Write};
 use crate::event::Message;
 use crate::kind::Kind;
 use crate::link::Slot;
@@ -13,11 +13,11 @@ use crate::wire::Strategy;
 use crate::zero::ZeroOption;
 
 use super::basis::{Basis, Ground};
-use super::controller::{INFO, Sync};
+use super::controller::Sync;
 use super::decide::decide;
 use super::plan::{End, Plan, StatusWrite, Step, Warning};
 use super::view::{Counts, Facts, SETS, Set, View};
-use super::worker::{Outcome, Phase, Worker};
+use super::worker::{Phase, Worker};
 
 /// The longest that a sync waits for its ReplicaSets before it is done again.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -30,75 +30,79 @@ const RETRIES: u16 = 15;
 
 impl Worker {
     /// The next request of this sync; `None` while it waits for an answer or when it has ended.
-    pub(super) fn next(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
-        let key = self.key?;
-        if self.open {
+    pub(super) fn next_request(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
+        if sync.run.open > 0 {
             return None;
         }
         loop {
-            let found = sync.world.cache.deployments.get(key);
-            if found.is_none_or(|d| d.uid() != self.uid) {
+            if sync.run.is_void(sync.world.cache, Kind::Deployment) {
                 self.phase = Phase::Ending;
             }
             match self.phase {
-                Phase::Idle => return None,
                 Phase::Claim => {
-                    if let Some(write) = self.next_claim(sync, key) {
+                    if let Some(write) = self.next_claim(sync) {
                         return Some(write);
                     }
                 }
                 Phase::Steps => {
-                    if let Some(write) = self.next_step(sync, key) {
+                    if let Some(write) = self.next_step(sync) {
                         return Some(write);
                     }
                 }
                 Phase::Ending => {
-                    self.end(sync, key);
+                    self.end(sync);
                     return None;
                 }
                 Phase::Waiting => {
-                    if sync.world.now < self.until && !sync.sets_have_got_on(key, &self.plan) {
+                    let is_early = sync.run.wakes_at.is_some_and(|at| sync.world.now < at);
+                    if is_early && !sync.sets_have_got_on(&self.plan) {
                         return None;
                     }
-                    self.decide_anew();
+                    self.decide_anew(sync);
                 }
             }
         }
     }
 
     /// The request of the step at hand, if it has one, is still wanted and its ground still holds.
-    fn next_step(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) -> Option<Write> {
+    fn next_step(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
         let Some(&step) = self.step() else {
             self.phase = Phase::Ending;
             return None;
         };
         let is_skipped = match step {
             Step::Warn(warning) => {
-                sync.record(key, warning.message());
+                sync.record(warning.message());
                 true
             }
-            Step::Status => !self.plan.status.changes_something() || self.may_lag(sync, key),
+            Step::Status => !self.plan.status.changes_something() || self.may_lag(sync),
             _ => false,
         };
         if is_skipped {
             self.at += 1;
             return None;
         }
-        let cache = &*sync.world.cache;
+        let (cache, key) = (&*sync.world.cache, sync.key);
         match self.plan.basis.of_step(&step, &self.plan, cache, key) {
             Ground::Holds => match write_of(cache, key, &step) {
+                // What was decided before it had to wait for another request is decided anew: things may
+                // have changed, and where Kubernetes does not wait, it runs into a conflict.
+                Some(write) if changes_replica_set(&step) && sync.has_waited_for(&write) => {
+                    self.decide_anew(sync);
+                }
                 Some(write) => return Some(write),
                 // What it is about has gone meanwhile.
-                None => self.stop(Outcome::Retry),
+                None => self.stop(sync.run, Outcome::Retry),
             },
-            Ground::Gone => self.decide_anew(),
-            Ground::Conflict => self.step_failed(Outcome::Retry),
+            Ground::Gone => self.decide_anew(sync),
+            Ground::Conflict => self.step_failed(sync.run, Outcome::Retry),
         }
         None
     }
 
     /// Whether the status tells only how far things are: then it may wait for more of the sort.
-    fn may_lag(&self, sync: &mut Sync<'_, '_, '_>, key: Slot) -> bool {
+    fn may_lag(&self, sync: &mut Sync<'_, '_, '_>) -> bool {
+        let key = sync.key;
         let Some(d) = sync.world.cache.deployments.get(key) else { return false };
         if !self.plan.status.is_interim(d.record.observed_generation()) {
             return false;
@@ -111,10 +115,10 @@ impl Worker {
 
     /// The step at hand has failed. Scaling down old ReplicaSets may fail: then that is all of it
     /// for now, and the sync goes on.
-    pub(crate) fn step_failed(&mut self, outcome: Outcome) {
+    pub(crate) fn step_failed(&mut self, run: &mut Run, outcome: Outcome) {
         let is_tolerant = |step: &Step| matches!(step, Step::Scale { tolerant: true, .. });
         if !self.plan.steps.get(self.at).is_some_and(is_tolerant) {
-            return self.stop(outcome);
+            return self.stop(run, outcome);
         }
         while self.plan.steps.get(self.at).is_some_and(is_tolerant) {
             self.at += 1;
@@ -122,51 +126,49 @@ impl Worker {
     }
 
     /// Writes this status and nothing else, then ends with a failure.
-    pub(crate) fn end_with_status(&mut self, status: StatusWrite) {
+    pub(crate) fn end_with_status(&mut self, run: &mut Run, status: StatusWrite) {
         self.plan.steps.clear();
         self.plan.status = status;
         self.at = 0;
         self.plan.push(Step::Status);
-        self.outcome = Outcome::Retry;
+        run.outcome = Outcome::Retry;
     }
 
     /// The next request for claiming ReplicaSets. Without one, decides what to do.
-    fn next_claim(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) -> Option<Write> {
-        if sync.world.is_blind(&INFO, key) {
-            self.stop(Outcome::Good);
+    fn next_claim(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
+        if sync.is_blind() {
+            self.stop(sync.run, Outcome::Good);
             return None;
         }
-        let cache = &*sync.world.cache;
+        let (cache, key) = (&*sync.world.cache, sync.key);
         let selector = cache.deployments.get(key)?.record.selector;
         if selector.is_empty() {
             self.plan_selecting_all(cache, key);
             return None;
         }
         if selector.validate().is_err() {
-            self.stop(Outcome::Retry);
+            self.stop(sync.run, Outcome::Retry);
             return None;
         }
-        let write = self.claiming.next(cache, &REPLICA_SETS, key);
-        match write {
-            Some(_) => {}
-            // All that could be claimed is. What could not makes every decision wrong.
-            None if self.outcome != Outcome::Good => self.phase = Phase::Ending,
-            None => self.decide(sync, key),
+        match sync.run.next_claim(cache, &REPLICA_SETS) {
+            NextClaim::Send(write) => return Some(write),
+            NextClaim::Failed => self.phase = Phase::Ending,
+            NextClaim::Done => self.decide(sync),
         }
-        write
+        None
     }
 
-    fn decide(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) {
+    fn decide(&mut self, sync: &mut Sync<'_, '_, '_>) {
         let wall = sync.world.wall;
-        self.plan.basis = Basis::of(sync.world.cache, key);
-        sync.fill_view(key);
-        let view = &mut *sync.view;
+        self.plan.basis = Basis::of(sync.world.cache, sync.key);
+        sync.fill_view();
+        let view = &mut **sync.shared;
         self.sizes = (view.deployment.replicas, view.deployment.max_replicas());
         self.has_deadline = view.deployment.progress_deadline_seconds.is_some();
         self.at = 0;
         match decide(view, &mut self.plan, wall) {
             Ok(()) => self.phase = Phase::Steps,
-            Err(_) => self.stop(Outcome::Retry),
+            Err(_) => self.stop(sync.run, Outcome::Retry),
         }
     }
 
@@ -183,24 +185,19 @@ impl Worker {
         }
     }
 
-    fn end(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) {
-        let now = sync.world.now;
-        self.key = None;
-        self.phase = Phase::Idle;
-        let found = sync.world.cache.deployments.get(key).map(|d| d.uid());
-        let shrinks_old_sets = shrinks_old_sets(sync.world.cache, key, &self.plan);
+    fn end(&mut self, sync: &mut Sync<'_, '_, '_>) {
+        let (key, now) = (sync.key, sync.world.now);
         let queue = &mut *sync.keys.queue;
-        match self.outcome {
-            _ if found.is_none() => {}
+        match sync.run.outcome {
+            _ if sync.world.cache.head(Kind::Deployment, key).is_none() => {}
             // Another one has taken its name and its place: what was planned is void.
-            _ if found != Some(self.uid) => {
-                queue.forget(key);
+            _ if sync.run.is_void(sync.world.cache, Kind::Deployment) => {
+                sync.run.outcome = Outcome::Forget;
                 queue.add(key);
             }
-            Outcome::Retry if queue.num_requeues(key) < RETRIES => {
-                queue.add_rate_limited(key, now);
+            Outcome::Retry if queue.num_requeues(key) >= RETRIES => {
+                sync.run.outcome = Outcome::Forget;
             }
-            Outcome::Retry | Outcome::Forget => queue.forget(key),
             Outcome::Good => {
                 if self.plan.end == End::RateLimited {
                     queue.add_rate_limited(key, now);
@@ -209,15 +206,17 @@ impl Worker {
                 if let End::After(wait) = self.plan.end {
                     queue.add_after(key, wait, now);
                 }
-                if self.plan.end == End::Again || shrinks_old_sets {
-                    self.key = Some(key);
+                if self.plan.end == End::Again
+                    || shrinks_old_sets(sync.world.cache, key, &self.plan)
+                {
                     self.phase = Phase::Waiting;
-                    self.until = now + PATIENCE;
+                    sync.run.wakes_at = Some(now + PATIENCE);
                     return;
                 }
             }
+            _ => {}
         }
-        sync.keys.end(sync.world.cache, key);
+        sync.end(None);
     }
 }
 
@@ -244,6 +243,11 @@ fn write_of(cache: &Cache<'_>, key: Slot, step: &Step) -> Option<Write> {
         Step::Delete { .. } => Write::delete(Purpose::Step, kind, slot, head),
         Step::Warn(_) => return None,
     })
+}
+
+/// Whether a step changes a ReplicaSet that is there.
+const fn changes_replica_set(step: &Step) -> bool {
+    matches!(step, Step::Scale { .. } | Step::Update { .. })
 }
 
 /// Whether a plan takes pods from ReplicaSets of other templates.
@@ -314,8 +318,8 @@ impl Sync<'_, '_, '_> {
     /// ReplicaSets were scaled, also all that the new one has to say. Where it runs into no
     /// conflict, requests that take their time let the old ReplicaSets tell that they have shrunk
     /// before the new one has grown.
-    fn sets_have_got_on(&self, key: Slot, plan: &Plan) -> bool {
-        let cache = &*self.world.cache;
+    fn sets_have_got_on(&self, plan: &Plan) -> bool {
+        let (cache, key) = (&*self.world.cache, self.key);
         let Some(d) = cache.deployments.get(key) else { return true };
         let template = d.record.template();
         let is_done_over = plan.end == End::Again;
@@ -332,9 +336,9 @@ impl Sync<'_, '_, '_> {
     }
 
     /// Takes the facts about a Deployment and its claimed ReplicaSets.
-    fn fill_view(&mut self, key: Slot) {
-        let Self { view, world, .. } = self;
-        let cache = &*world.cache;
+    fn fill_view(&mut self) {
+        let Self { key, shared: view, world, .. } = self;
+        let (cache, key) = (&*world.cache, *key);
         view.sets.clear();
         view.new = None;
         view.old_count = 0;

@@ -1,42 +1,33 @@
 //! One sync of a Deployment as a resumable machine: claim, decide, then step by step.
 
-use heapless::String;
+use core::fmt;
 
-use crate::control::Claiming;
-use crate::limits;
-use crate::link::Slot;
+use crate::control::{self, Activity, Keys, Look, Outcome, Reply, Run, Write};
+use crate::kind::Kind;
+use crate::splice::Splice;
+use crate::store::{Cache, Change};
 use crate::time::Instant;
-use crate::wire::Uid;
 
+use super::body::RequestBodies;
+use super::controller::{Sync, pod_changed, replica_set_changed};
 use super::plan::{Plan, Step};
+use super::view::View;
 
-/// The state of one sync. All requests of a key come from one worker, in order.
+/// The state of one sync.
 #[derive(Clone, Debug)]
 pub(crate) struct Worker {
-    pub(crate) key: Option<Slot>,
-    pub(crate) uid: Uid,
     pub(crate) phase: Phase,
-    pub(crate) claiming: Claiming,
     pub(crate) plan: Plan,
     /// The step at hand.
     pub(crate) at: usize,
-    /// A request is not answered.
-    pub(crate) open: bool,
-    /// The request at hand had to wait for another one.
-    pub(crate) is_held_up: bool,
     /// `desired-replicas` and `max-replicas` of ReplicaSets that are scaled.
     pub(crate) sizes: (i32, i32),
     pub(crate) has_deadline: bool,
-    pub(crate) error: String<{ limits::MESSAGE }>,
-    pub(crate) outcome: Outcome,
-    /// When to go on from [`Phase::Waiting`] at the latest.
-    pub(crate) until: Instant,
 }
 
 /// Where a sync stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    Idle,
     Claim,
     Steps,
     Ending,
@@ -44,73 +35,77 @@ pub(crate) enum Phase {
     Waiting,
 }
 
-/// How a sync ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// As planned.
-    Good,
-    /// The key is retried with back-off, at most 15 times in a row.
-    Retry,
-    /// Nothing can be done until something changes.
-    Forget,
+impl control::Worker for Worker {
+    /// What the sync that decides looks at.
+    type Shared<'a> = &'a mut View;
+
+    const IDLE: Self =
+        Self { phase: Phase::Claim, plan: Plan::EMPTY, at: 0, sizes: (0, 0), has_deadline: false };
+
+    fn changed(
+        keys: &mut Keys<'_>,
+        _: &mut &mut View,
+        cache: &mut Cache<'_>,
+        kind: Kind,
+        change: &Change,
+        _: Instant,
+    ) {
+        match kind {
+            Kind::Pod => pod_changed(keys, cache, change),
+            Kind::ReplicaSet => replica_set_changed(keys, cache, change),
+            Kind::Deployment => keys.changed(cache, change),
+            #[allow(unreachable_patterns, reason = "kinds may be left out of a build")]
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, _: &mut Sync<'_, '_, '_>) {
+        self.phase = Phase::Claim;
+        self.plan.clear();
+        self.at = 0;
+    }
+
+    fn next(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
+        self.next_request(sync)
+    }
+
+    fn answered(&mut self, sync: &mut Sync<'_, '_, '_>, write: &Write, reply: &Reply<'_>) {
+        self.step_answered(sync, write, reply);
+    }
+
+    fn write_body(
+        &self,
+        look: &Look<'_, '_, &mut View>,
+        write: &Write,
+        out: &mut dyn fmt::Write,
+    ) -> fmt::Result {
+        RequestBodies::of(look, self).write(write, out)
+    }
+
+    fn splice(&self, look: &Look<'_, '_, &mut View>, write: &Write) -> Option<Splice> {
+        RequestBodies::of(look, self).splice(write)
+    }
+
+    fn activity(&self, _: &Run) -> Activity {
+        if self.phase == Phase::Waiting { Activity::Idle } else { Activity::Begun }
+    }
 }
 
 impl Worker {
-    /// A worker without work.
-    pub(crate) const IDLE: Self = Self {
-        key: None,
-        uid: Uid::NIL,
-        phase: Phase::Idle,
-        claiming: Claiming::START,
-        plan: Plan::EMPTY,
-        at: 0,
-        open: false,
-        is_held_up: false,
-        sizes: (0, 0),
-        has_deadline: false,
-        error: String::new(),
-        outcome: Outcome::Good,
-        until: Instant::ZERO,
-    };
-
-    pub(crate) fn begin(&mut self, key: Slot, uid: Uid) {
-        self.key = Some(key);
-        self.uid = uid;
-        self.phase = Phase::Claim;
-        self.claiming = Claiming::START;
-        self.plan.clear();
-        self.at = 0;
-        self.open = false;
-        self.is_held_up = false;
-        self.error.clear();
-        self.outcome = Outcome::Good;
-    }
-
     /// The step at hand.
     pub(crate) fn step(&self) -> Option<&Step> {
         self.plan.steps.get(self.at).filter(|_| self.phase == Phase::Steps)
     }
 
-    /// Whether the step at hand changes a ReplicaSet.
-    pub(crate) fn is_about_to_change_replica_set(&self) -> bool {
-        matches!(self.step(), Some(Step::Scale { .. } | Step::Update { .. }))
-    }
-
     /// Forgets what was decided and looks at everything again.
-    pub(crate) fn decide_anew(&mut self) {
-        if let Some(key) = self.key {
-            self.begin(key, self.uid);
-        }
-    }
-
-    /// When a sync that waits for its ReplicaSets is done again at the latest.
-    pub(crate) fn waits_until(&self) -> Option<Instant> {
-        (self.phase == Phase::Waiting).then_some(self.until)
+    pub(crate) fn decide_anew(&mut self, sync: &mut Sync<'_, '_, '_>) {
+        sync.run.restart();
+        control::Worker::begin(self, sync);
     }
 
     /// The sync ends here.
-    pub(crate) fn stop(&mut self, outcome: Outcome) {
-        self.outcome = outcome;
+    pub(crate) fn stop(&mut self, run: &mut Run, outcome: Outcome) {
+        run.outcome = outcome;
         self.phase = Phase::Ending;
     }
 }

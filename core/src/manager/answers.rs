@@ -112,11 +112,9 @@ impl Manager<'_> {
         end: Result<(), Failure>,
     ) {
         let Some(wall) = self.wall.at(now) else { return };
-        let watch = self.watches.get(write.kind as usize);
+        let watch = self.watch(write.kind);
         let seen = watch.and_then(|watch| watch.version()).unwrap_or_default();
-        #[cfg(feature = "statefulset")]
-        let ordinals = &mut *self.ordinals;
-        let Self { cache, controllers, ranking, decoder, recorder, settings, metrics, .. } = self;
+        let Self { cache, controllers, decoder, recorder, settings, metrics, .. } = self;
         let wall_now = Some(wall);
         let informers = &mut Informers { controllers, recorder, metrics, now, wall: wall_now };
         let reply = decoder.read_answer(ticket, lane, end, cache, informers, seen);
@@ -127,12 +125,10 @@ impl Manager<'_> {
         let mut world = World {
             cache,
             recorder,
-            ranking,
+            pods: self.pods_in_order,
             peers: Peers { before, after },
             has_room: &|_| false,
             terminating_replicas: settings.terminating_replicas,
-            #[cfg(feature = "statefulset")]
-            ordinals,
             #[cfg(feature = "statefulset")]
             max_unavailable_stateful_set: settings.max_unavailable_stateful_set,
             status_lag: settings.status_lag,

@@ -164,7 +164,7 @@ impl Manager<'_> {
         match body {
             ResponseBody::Watch(kind, _) => {
                 let random = self.random.draw();
-                if let Some(watch) = self.watches.get_mut(kind as usize) {
+                if let Some(watch) = self.watch_mut(kind) {
                     watch.give_up(now, random);
                 }
             }

@@ -290,21 +290,17 @@ impl<'a> Manager<'a> {
         wall: Timestamp,
         then: impl FnOnce(&mut (dyn Controller<'a> + 'a), &mut World<'_, 'a>) -> R,
     ) -> Option<R> {
-        #[cfg(feature = "statefulset")]
-        let ordinals = &mut *self.ordinals;
-        let Self { cache, controllers, ranking, lanes, recorder, settings, .. } = self;
+        let Self { cache, controllers, pods_in_order, lanes, recorder, settings, .. } = self;
         let mut all = controllers.all_mut();
         let (before, rest) = all.split_at_mut_checked(number)?;
         let (controller, after) = rest.split_first_mut()?;
         let mut world = World {
             cache,
             recorder,
-            ranking,
+            pods: pods_in_order,
             peers: Peers { before, after },
             has_room: &|write| lanes.has_room(write),
             terminating_replicas: settings.terminating_replicas,
-            #[cfg(feature = "statefulset")]
-            ordinals,
             #[cfg(feature = "statefulset")]
             max_unavailable_stateful_set: settings.max_unavailable_stateful_set,
             status_lag: settings.status_lag,

@@ -2,7 +2,6 @@
 
 use core::fmt::{self, Write};
 
-use crate::control::Controller;
 use crate::kind::Kind;
 use crate::metrics::Exposition;
 use crate::queue::Queue;
@@ -58,13 +57,12 @@ impl Manager<'_> {
             "name",
             of_queues(|queue| u64::from(queue.metrics().retries)),
         )?;
-        let syncs = |controller: &dyn Controller<'_>| u64::from(controller.keys().syncs);
         page.labelled(
             "picokube_syncs_total",
             "counter",
             "Syncs begun.",
             "controller",
-            controllers.map(|controller| (controller.info().queue, syncs(controller))),
+            controllers.map(|controller| (controller.info().queue, controller.keys().syncs.into())),
         )?;
         for (name, help, value) in [
             ("picokube_conflicts_total", "Writes refused as conflicts.", metrics.conflicts),

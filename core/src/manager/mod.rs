@@ -20,6 +20,7 @@ mod settings;
 mod workspace;
 
 pub use crate::control::Rate;
+pub use crate::json::Escape;
 pub use crate::limits::{ObjectName, TARGET, Target};
 pub use crate::registry::{ControllerName, Enabled, UnknownController};
 pub use crate::request::{Body, ContentType, Failure, Method, Request, ResponseHead, Ticket};
@@ -27,9 +28,9 @@ pub use crate::splice::{Make, Splice};
 pub use settings::Settings;
 pub use workspace::{Workspace, WorkspaceParts};
 
-use crate::control::Ranked;
+use crate::control::OrderedPod;
 use crate::event::Recorder;
-use crate::kind::{Info, Kind, kinds};
+use crate::kind::{Info, Kind};
 use crate::metrics::Metrics;
 use crate::planted::{Bug, planted};
 use crate::random::Random;
@@ -38,25 +39,24 @@ use crate::resources::Parts;
 use crate::store::Cache;
 use crate::time::{Instant, Timestamp, WallClock};
 use crate::watch::{self, Resource, Watch};
+use crate::zero::ZeroOption;
 
 use client::ClientRequest;
 use decoders::{ResponseBody, SharedDecoder};
 use informers::Informers;
-use workspace::Lanes;
+use workspace::{Lanes, Watches};
 
 /// The controllers, their cache and their requests.
 pub struct Manager<'a> {
     cache: Cache<'a>,
     controllers: Controllers<'a>,
-    ranking: &'a mut [Ranked],
-    #[cfg(feature = "statefulset")]
-    ordinals: &'a mut [crate::statefulset::PodFacts],
+    pods_in_order: &'a mut [OrderedPod],
     lanes: Lanes<'a>,
     recorder: &'a mut Recorder,
     /// The event at hand.
     event: ClientRequest,
     decoder: &'a mut SharedDecoder,
-    watches: [Watch; Kind::COUNT],
+    watches: &'a mut Watches,
     settings: Settings,
     wall: WallClock,
     serial: u16,
@@ -85,14 +85,8 @@ impl<'a> Manager<'a> {
         settings: Settings,
         seed: u64,
     ) -> Self {
-        let Parts {
-            cache,
-            controllers,
-            ranking,
-            #[cfg(feature = "statefulset")]
-            ordinals,
-        } = parts;
-        let WorkspaceParts { lanes, workers, recorder, decoder } = workspace;
+        let Parts { cache, controllers, pods_in_order } = parts;
+        let WorkspaceParts { lanes, workers, recorder, decoder, watches } = workspace;
         cache.texts.seed(seed);
         let has_room = |controller: ControllerName| cache.capacity(controller.info().key) > 0;
         let controllers_with_room = settings.controllers.filter(has_room);
@@ -102,28 +96,20 @@ impl<'a> Manager<'a> {
             [only] => Some(*only),
             _ => None,
         };
-        let watch = |kind: Kind| {
+        for (watch, kind) in watches.iter_mut().zip(Kind::ALL) {
             let Info { api, plural, .. } = *kind.info();
-            Watch::new(Resource { api, plural, namespace, label_selector }, resync)
-        };
-        // Each in its place: whatever builds an array piece by piece does so on the stack.
-        macro_rules! watches {
-            ($(
-                $(#[$meta:meta])*
-                $kind:ident $doc:literal $table:ident $capacity:ident $types:tt $info:tt
-            )*) => { [$($(#[$meta])* watch(Kind::$kind),)*] };
+            let resource = Resource { api, plural, namespace, label_selector };
+            *watch = ZeroOption::Some(Watch::new(resource, resync));
         }
         Self {
             cache,
             controllers: Controllers::start(controllers, workers),
-            ranking,
-            #[cfg(feature = "statefulset")]
-            ordinals,
+            pods_in_order,
             lanes,
             recorder,
             event: ClientRequest::NONE,
             decoder,
-            watches: kinds!(watches),
+            watches,
             settings,
             wall: WallClock::new(),
             serial: 0,
@@ -143,7 +129,7 @@ impl<'a> Manager<'a> {
             return None;
         }
         let wants_relist = self.cache.take_relist_wish(kind);
-        let watch = self.watches.get_mut(kind as usize)?;
+        let watch = self.watch_mut(kind)?;
         if wants_relist {
             watch.want_relist();
         }
@@ -151,7 +137,7 @@ impl<'a> Manager<'a> {
             self.resync(kind);
         }
         let random = self.random.draw();
-        self.watches.get_mut(kind as usize)?.poll(now, random)
+        self.watch_mut(kind)?.poll(now, random)
     }
 
     /// Takes in what came back for a request of a watch.
@@ -183,7 +169,8 @@ impl<'a> Manager<'a> {
         let random = self.random.draw();
         let wall = self.wall.at(now);
         let Self { cache, controllers, decoder, watches, metrics, recorder, settings, .. } = self;
-        let Some(watch) = watches.get_mut(kind as usize) else { return 0 };
+        let watch = watches.get_mut(kind as usize).and_then(ZeroOption::as_mut);
+        let Some(watch) = watch else { return 0 };
         let informers = &mut Informers { controllers, recorder, metrics, now, wall };
         let (mut input, mut taken) = (Some(input), 0);
         decoder.with_watch(kind, id, cache, informers, settings.namespaces, &mut |source| {
@@ -244,6 +231,14 @@ impl<'a> Manager<'a> {
             && needed.all(|kind| self.has_synced(*kind) || planted(Bug::ActsBeforeSync))
     }
 
+    fn watch(&self, kind: Kind) -> Option<&Watch> {
+        self.watches.get(kind as usize)?.as_ref()
+    }
+
+    fn watch_mut(&mut self, kind: Kind) -> Option<&mut Watch> {
+        self.watches.get_mut(kind as usize)?.as_mut()
+    }
+
     /// Whether a controller that runs watches this kind. What nobody watches is not read.
     pub fn watches(&self, kind: Kind) -> bool {
         let enabled = ControllerName::ALL.iter();
@@ -254,12 +249,12 @@ impl<'a> Manager<'a> {
 
     /// Whether the list of a kind has been read.
     pub fn has_synced(&self, kind: Kind) -> bool {
-        self.watches.get(kind as usize).is_some_and(Watch::has_synced)
+        self.watch(kind).is_some_and(Watch::has_synced)
     }
 
     /// When the watch of a kind has something to do, if nothing comes in before.
     pub fn poll_watch_at(&self, kind: Kind) -> Option<Instant> {
-        self.watches.get(kind as usize).filter(|_| self.watches(kind)).map(Watch::poll_at)
+        self.watch(kind).filter(|_| self.watches(kind)).map(Watch::poll_at)
     }
 
     /// The request of this number of the watch of a kind, as long as it is open.
@@ -268,7 +263,7 @@ impl<'a> Manager<'a> {
         kind: Kind,
         id: watch::RequestId,
     ) -> Option<watch::WatchRequest<'_>> {
-        self.watches.get(kind as usize)?.request(id)
+        self.watch(kind)?.request(id)
     }
 
     /// The cached cluster.
@@ -292,7 +287,7 @@ impl<'a> Manager<'a> {
         let Self { cache, controllers, .. } = self;
         for controller in controllers.all_mut() {
             let keys = controller.keys_mut();
-            if keys.kind == kind {
+            if keys.kind() == kind {
                 cache.slots(kind).for_each(|slot| keys.queue.add(slot));
             }
         }

@@ -2,8 +2,11 @@
 
 use crate::control::Write;
 use crate::event::{Event, Recorder};
+use crate::kind::Kind;
 use crate::registry::{AllWorkerParts, Workers};
 use crate::time::Instant;
+use crate::watch::Watch;
+use crate::zero::ZeroOption;
 
 use super::decoders::SharedDecoder;
 
@@ -16,7 +19,11 @@ pub struct Workspace<const LANES: usize, const WORKERS: usize, const EVENTS: usi
     workers: Workers<WORKERS>,
     recorder: Recorder<[Event; EVENTS]>,
     decoder: SharedDecoder,
+    watches: Watches,
 }
+
+/// The watches, by the numbers of their kinds.
+pub(super) type Watches = [ZeroOption<Watch>; Kind::COUNT];
 
 /// Requests per lane: one is under way, the others wait until the server wants to see them again.
 const REQUESTS: usize = 3;
@@ -27,6 +34,7 @@ pub struct WorkspaceParts<'a> {
     pub(super) workers: AllWorkerParts<'a>,
     pub(super) recorder: &'a mut Recorder,
     pub(super) decoder: &'a mut SharedDecoder,
+    pub(super) watches: &'a mut Watches,
 }
 
 /// Requests.
@@ -48,6 +56,7 @@ impl<const LANES: usize, const WORKERS: usize, const EVENTS: usize>
             workers: Workers::NEW,
             recorder: Recorder::new(),
             decoder: SharedDecoder::NEW,
+            watches: [const { ZeroOption::None }; Kind::COUNT],
         }
     }
 
@@ -58,6 +67,7 @@ impl<const LANES: usize, const WORKERS: usize, const EVENTS: usize>
             workers: self.workers.parts(),
             recorder: &mut self.recorder,
             decoder: &mut self.decoder,
+            watches: &mut self.watches,
         }
     }
 }

@@ -6,20 +6,21 @@ use crate::time::Instant;
 
 impl Item {
     fn due(&self) -> u64 {
-        let [low, high] = self.due;
-        u64::from(low) | u64::from(high) << 32
+        let [low, middle, high] = self.due.map(u64::from);
+        low | middle << 16 | high << 32
     }
 }
 
 impl Queue {
     /// Sets the delayed Add of a key, or moves it if this is earlier.
     pub(super) fn delay(&mut self, key: Slot, due: Instant) {
-        let due = due.as_micros();
+        // Enough for nine years; whoever waits longer is looked at then.
+        let due = due.as_micros().min(0xffff_ffff_ffff);
         let Some(item) = self.items.get_mut(key.index()) else { return };
         if item.heap_place.is_some() && item.due() <= due {
             return;
         }
-        item.due = [due as u32, (due >> 32) as u32];
+        item.due = [due as u16, (due >> 16) as u16, (due >> 32) as u16];
         let place = match item.heap_place {
             Some(place) => place.index(),
             None => {

@@ -27,12 +27,31 @@ pub struct Item {
     heap: Link,
     /// The place of this key in the heap.
     heap_place: Link,
-    /// When the delayed Add is due, in the two halves of an [`Instant`].
-    due: [u32; 2],
-    /// Rate-limited Adds since the last Forget.
-    requeues: u16,
-    dirty: bool,
-    processing: bool,
+    /// When the delayed Add is due, in three parts of an [`Instant`].
+    due: [u16; 3],
+    /// Rate-limited Adds since the last Forget, as far as that goes: the delay does not grow for so long.
+    requeues: u8,
+    /// Bits of [`flag`].
+    flags: u8,
+}
+
+const _: () = assert!(size_of::<Item>() == 16);
+
+/// Bits of [`Item::flags`].
+mod flag {
+    /// It is to be processed.
+    pub(super) const DIRTY: u8 = 1;
+    pub(super) const PROCESSING: u8 = 1 << 1;
+}
+
+impl Item {
+    const fn is_dirty(&self) -> bool {
+        self.flags & flag::DIRTY != 0
+    }
+
+    const fn is_processing(&self) -> bool {
+        self.flags & flag::PROCESSING != 0
+    }
 }
 
 /// A work queue. `S` is `[Item; N]` where it lives, `[Item]` where it is used.
@@ -80,10 +99,9 @@ impl<const N: usize> Queue<[Item; N]> {
             after: None,
             heap: None,
             heap_place: None,
-            due: [0; 2],
+            due: [0; 3],
             requeues: 0,
-            dirty: false,
-            processing: false,
+            flags: 0,
         };
         Self {
             first: None,
@@ -112,11 +130,11 @@ impl Queue {
             return;
         }
         let Some(item) = self.items.get_mut(key.index()) else { return };
-        if item.dirty {
+        if item.is_dirty() {
             return;
         }
-        item.dirty = true;
-        let processing = item.processing;
+        item.flags |= flag::DIRTY;
+        let processing = item.is_processing();
         self.metrics.adds = self.metrics.adds.wrapping_add(1);
         if !processing {
             self.push(key);
@@ -140,11 +158,16 @@ impl Queue {
     /// Asks for a key to be processed after its back-off, or later if too many keys are retried:
     /// the longer of the two limits.
     pub fn add_rate_limited(&mut self, key: Slot, now: Instant) {
+        self.add_rate_limited_after(key, Duration::ZERO, now);
+    }
+
+    /// As [`add_rate_limited`](Self::add_rate_limited), but after `delay` at the earliest.
+    pub fn add_rate_limited_after(&mut self, key: Slot, delay: Duration, now: Instant) {
         let Some(item) = self.items.get_mut(key.index()) else { return };
-        let own = item_delay(item.requeues);
+        let own = item_delay(item.requeues.into());
         item.requeues = item.requeues.saturating_add(1);
         let all = self.bucket.reserve(now);
-        self.add_after(key, own.max(all), now);
+        self.add_after(key, own.max(all).max(delay), now);
     }
 
     /// The key did well: its back-off starts over. Delayed Adds and the common limit stay.
@@ -156,7 +179,7 @@ impl Queue {
 
     /// Rate-limited Adds of a key since it was last forgotten.
     pub fn num_requeues(&self, key: Slot) -> u16 {
-        self.items.get(key.index()).map_or(0, |item| item.requeues)
+        self.items.get(key.index()).map_or(0, |item| item.requeues.into())
     }
 
     /// Moves delayed Adds that are due into the queue. To be called before [`get`](Self::get).
@@ -181,8 +204,7 @@ impl Queue {
         };
         self.unlink(key);
         if let Some(item) = self.items.get_mut(key.index()) {
-            item.dirty = false;
-            item.processing = true;
+            item.flags = flag::PROCESSING;
             self.processing += 1;
         }
         Next::Key(key)
@@ -191,9 +213,10 @@ impl Queue {
     /// Processing of a key has ended. If it was added meanwhile, it waits again.
     pub fn done(&mut self, key: Slot) {
         let Some(item) = self.items.get_mut(key.index()) else { return };
-        if core::mem::take(&mut item.processing) {
+        if item.is_processing() {
+            item.flags &= !flag::PROCESSING;
             self.processing -= 1;
-            if item.dirty {
+            if item.is_dirty() {
                 self.push(key);
             }
         }
@@ -208,9 +231,9 @@ impl Queue {
         self.cancel_delayed(key);
         let Some(item) = self.items.get_mut(key.index()) else { return true };
         item.requeues = 0;
-        let waiting = item.dirty && !item.processing;
-        item.dirty = false;
-        let idle = !item.processing;
+        let idle = !item.is_processing();
+        let waiting = item.is_dirty() && idle;
+        item.flags &= !flag::DIRTY;
         if waiting {
             self.unlink(key);
         }
@@ -233,6 +256,11 @@ impl Queue {
         self.len == 0 && self.processing == 0
     }
 
+    /// Whether a key is being processed.
+    pub fn is_processing(&self) -> bool {
+        self.processing > 0
+    }
+
     /// Keys that wait (`workqueue_depth`).
     pub fn depth(&self) -> usize {
         usize::from(self.len)
@@ -240,7 +268,7 @@ impl Queue {
 
     /// Whether a key is to be processed, now or when its present run has ended.
     pub fn is_wanted(&self, key: Slot) -> bool {
-        self.items.get(key.index()).is_some_and(|item| item.dirty)
+        self.items.get(key.index()).is_some_and(Item::is_dirty)
     }
 
     /// What the queue has counted.

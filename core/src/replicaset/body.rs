@@ -30,6 +30,7 @@ pub(super) fn pod_of(
 /// Writes a status.
 pub(super) fn write_status(
     worker: &Worker,
+    error: &str,
     rs: Option<Entry<'_, ReplicaSet>>,
     write: &Write,
     out: &mut dyn fmt::Write,
@@ -61,7 +62,7 @@ pub(super) fn write_status(
                 ",\"conditions\":[{{\"type\":\"ReplicaFailure\",\"status\":\"True\",\
                  \"reason\":\"{reason}\",\"lastTransitionTime\":\"{now}\",\"message\":\""
             )?;
-            Escape(out).write_str(&worker.error)?;
+            Escape(out).write_str(error)?;
             out.write_str("\"}]")?;
         }
     }

@@ -7,7 +7,7 @@ mod status;
 mod sync;
 mod worker;
 
-pub use controller::{INFO, Memory, Parts, WorkerParts, Workers};
-pub(crate) use controller::{ReplicaSetController, start};
+pub use controller::{INFO, Memory, Parts};
+pub(crate) use controller::{ReplicaSetController, WorkerParts, Workers, start};
 pub use manage::{BURST, Manage, manage};
 pub use status::{Counts, FailureWrite, StoredStatus, needs_write};

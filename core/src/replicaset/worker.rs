@@ -1,47 +1,35 @@
 //! One sync of a ReplicaSet as a resumable machine: claim, manage, status.
 
-use heapless::String;
+use core::fmt;
 
-use crate::control::{Activity, Claiming, SlowStart};
-use crate::limits;
-use crate::link::Slot;
-use crate::store::ConditionReason;
-use crate::text::push_cut;
+use crate::control::{self, Activity, Keys, Look, Outcome, Purpose, Reply, Run, SlowStart, Write};
+use crate::kind::Kind;
+use crate::splice::Splice;
+use crate::store::{Cache, Change, ConditionReason};
 use crate::time::Instant;
-use crate::wire::Uid;
 
+use super::body::{pod_of, write_status};
+use super::controller::{Shared, Sync};
 use super::status::{Counts, FailureWrite};
 
-/// The state of one sync. All requests of a key come from one worker, in order.
+/// The state of one sync.
 #[derive(Clone, Debug)]
 pub(crate) struct Worker {
-    pub(crate) key: Option<Slot>,
-    pub(crate) uid: Uid,
     pub(crate) phase: Phase,
-    pub(crate) claiming: Claiming,
     pub(crate) creations: SlowStart,
     /// How many pods there are to be when all have been created or deleted.
     pub(crate) goal: usize,
     /// When that was decided.
     pub(crate) decided: Instant,
-    /// Requests that are not answered.
-    pub(crate) open: u16,
     pub(crate) count: Counts,
     pub(crate) failure: FailureWrite,
     /// Why `ReplicaFailure` holds after this sync.
     pub(crate) failed: Option<ConditionReason>,
-    /// The first error of this sync.
-    pub(crate) error: String<{ limits::MESSAGE }>,
-    pub(crate) outcome: Outcome,
-    pub(crate) status_tries: u8,
-    /// So long its status waits for the Deployment, once it does.
-    pub(crate) owner_until: Option<Instant>,
 }
 
 /// Where a sync stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    Idle,
     Claim,
     Create,
     Delete,
@@ -49,27 +37,14 @@ pub(crate) enum Phase {
     Ending,
 }
 
-/// How a sync ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Good,
-    /// The key is retried with back-off.
-    Retry,
-    /// The key is retried when the watch has had time to tell what really happened.
-    RetryLater,
-}
+impl control::Worker for Worker {
+    type Shared<'a> = Shared<'a>;
 
-impl Worker {
-    /// A worker without work.
-    pub(crate) const IDLE: Self = Self {
-        key: None,
-        uid: Uid::NIL,
-        phase: Phase::Idle,
-        claiming: Claiming::START,
+    const IDLE: Self = Self {
+        phase: Phase::Claim,
         creations: SlowStart::new(0),
         goal: 0,
         decided: Instant::ZERO,
-        open: 0,
         count: Counts {
             observed_generation: 0,
             replicas: 0,
@@ -80,51 +55,73 @@ impl Worker {
         },
         failure: FailureWrite::Keep,
         failed: None,
-        error: String::new(),
-        outcome: Outcome::Good,
-        status_tries: 0,
-        owner_until: None,
     };
 
-    pub(crate) fn begin(&mut self, key: Slot, uid: Uid) {
-        self.key = Some(key);
-        self.uid = uid;
-        self.phase = Phase::Claim;
-        self.claiming = Claiming::START;
-        self.creations = SlowStart::new(0);
-        self.open = 0;
-        self.failure = FailureWrite::Keep;
-        self.failed = None;
-        self.error.clear();
-        self.outcome = Outcome::Good;
-        self.status_tries = 0;
-        self.owner_until = None;
+    fn changed(
+        keys: &mut Keys<'_>,
+        shared: &mut Shared<'_>,
+        cache: &mut Cache<'_>,
+        kind: Kind,
+        change: &Change,
+        now: Instant,
+    ) {
+        if kind == Kind::Pod {
+            shared.pod_changed(keys, cache, change, now);
+        } else if kind == keys.kind() {
+            shared.key_changed(change);
+            keys.changed(cache, change);
+        }
     }
 
-    /// When a sync goes on at the latest that waits for the Deployment.
-    pub(crate) fn waits_until(&self) -> Option<Instant> {
-        self.owner_until.filter(|_| self.phase == Phase::Status && self.open == 0)
+    fn begin(&mut self, _: &mut Sync<'_, '_, '_>) {
+        self.phase = Phase::Claim;
+        self.creations = SlowStart::new(0);
+        self.failure = FailureWrite::Keep;
+        self.failed = None;
+    }
+
+    fn next(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
+        self.next_request(sync)
+    }
+
+    fn answered(&mut self, sync: &mut Sync<'_, '_, '_>, write: &Write, reply: &Reply<'_>) {
+        match write.purpose {
+            Purpose::Create => self.pod_created(sync, reply),
+            Purpose::Delete => self.pod_deleted(sync, write, reply),
+            _ if reply.is_done() => {
+                sync.keys.status_told(sync.key);
+                self.phase = Phase::Ending;
+            }
+            _ => sync.run.status_failed(Outcome::Retry, reply),
+        }
+    }
+
+    fn write_body(
+        &self,
+        look: &Look<'_, '_, Shared<'_>>,
+        write: &Write,
+        out: &mut dyn fmt::Write,
+    ) -> fmt::Result {
+        let rs = (look.shared.like.table)(look.cache).get(look.key);
+        match write.purpose {
+            Purpose::Status => write_status(self, &look.run.error, rs, write, out),
+            _ => Err(fmt::Error),
+        }
+    }
+
+    fn splice(&self, look: &Look<'_, '_, Shared<'_>>, _: &Write) -> Option<Splice> {
+        let rs = (look.shared.like.table)(look.cache).get(look.key)?;
+        pod_of(look.cache, look.kind, rs, self.creations.to_come())
     }
 
     /// A sync has got on when pods have begun to come, or all that are too many have been sent
     /// away. If a creation has failed, the end of the sync tells.
-    pub(crate) fn activity(&self) -> Activity {
+    fn activity(&self, run: &Run) -> Activity {
         match self.phase {
-            Phase::Idle => Activity::GotOn,
             Phase::Create if self.creations.goes_well() => Activity::GotOn,
-            Phase::Status if self.outcome == Outcome::Good => Activity::AtStatus,
-            Phase::Ending if self.outcome == Outcome::Good => Activity::GotOn,
+            Phase::Status if run.outcome == Outcome::Good => Activity::AtStatus,
+            Phase::Ending if run.outcome == Outcome::Good => Activity::GotOn,
             _ => Activity::Begun,
-        }
-    }
-
-    /// Something failed: the sync ends with this error, the first one that came.
-    pub(crate) fn fail(&mut self, outcome: Outcome, error: &str) {
-        if self.error.is_empty() {
-            push_cut(&mut self.error, error);
-        }
-        if self.outcome != Outcome::RetryLater {
-            self.outcome = outcome;
         }
     }
 }

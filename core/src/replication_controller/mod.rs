@@ -6,13 +6,13 @@
 
 mod object;
 
-pub use crate::replicaset::{Memory, Parts, WorkerParts, Workers};
+pub use crate::replicaset::{Memory, Parts};
 pub use object::ReplicationController;
 
 use crate::control::ControllerInfo;
 use crate::kind::Kind;
-pub(crate) use crate::replicaset::ReplicaSetController;
 use crate::replicaset::controller::ReplicaSetLike;
+pub(crate) use crate::replicaset::{ReplicaSetController, WorkerParts, Workers};
 
 /// What is fixed about the ReplicationController controller.
 pub static INFO: ControllerInfo = ControllerInfo {
@@ -26,10 +26,7 @@ pub static INFO: ControllerInfo = ControllerInfo {
 
 /// Begins with nothing done.
 pub(crate) fn start<'a>(parts: Parts<'a>, workers: WorkerParts<'a>) -> ReplicaSetController<'a> {
-    static REPLICATION_CONTROLLERS: ReplicaSetLike = ReplicaSetLike {
-        info: &INFO,
-        table: |cache| &cache.replication_controllers,
-        counts_terminating: false,
-    };
-    ReplicaSetController::new(&REPLICATION_CONTROLLERS, parts, workers)
+    static REPLICATION_CONTROLLERS: ReplicaSetLike =
+        ReplicaSetLike { table: |cache| &cache.replication_controllers, counts_terminating: false };
+    REPLICATION_CONTROLLERS.start(parts, workers)
 }

@@ -80,7 +80,12 @@ impl Text {
             ) => {
                 let name = PodName { set: owner, ordinal: *ordinal };
                 w.object().key("apiVersion").string("v1").key("kind").string("Pod");
-                w.key("metadata").object().key("name").display(format_args!("{name}"));
+                w.key("metadata").object().key("name");
+                if planted(Bug::OrdinalPadded) {
+                    w.display(format_args!("{owner}-0{ordinal}"));
+                } else {
+                    w.display(format_args!("{name}"));
+                }
                 owner_reference(w, STATEFUL_SET, owner, *owner_uid);
                 w.key("labels").object().key(POD_NAME_LABEL).display(format_args!("{name}"));
                 w.key(POD_INDEX_LABEL).display(format_args!("{ordinal}"));

@@ -4,13 +4,14 @@ use core::fmt::{self, Write as _};
 
 use heapless::String;
 
-use crate::control::{Purpose, Write, object_target, write_claim};
+use crate::control::{Look, Purpose, Write, object_target};
 use crate::event::write_text;
 use crate::json::template_hash;
 use crate::kind::Kind;
 use crate::link::Slot;
 use crate::splice::{Make, Splice};
-use crate::store::Cache;
+use crate::store::{Cache, Entry, StatefulSet};
+use crate::wire::Uid;
 
 use super::claims::SetClaims;
 use super::facts::{POD_INDEX_LABEL, POD_NAME_LABEL, new_revision_name};
@@ -23,26 +24,20 @@ use super::worker::{StepPart, Worker};
 pub(super) struct RequestBodies<'s, 'a> {
     cache: &'s Cache<'a>,
     worker: &'s Worker,
+    /// The uid of the StatefulSet that the sync is about.
+    uid: Uid,
     key: Slot,
 }
 
 impl<'s, 'a> RequestBodies<'s, 'a> {
-    /// Those of a worker that has work.
-    pub(super) fn of(cache: &'s Cache<'a>, worker: &'s Worker) -> Option<Self> {
-        Some(Self { cache, worker, key: worker.key? })
+    /// Those of a sync.
+    pub(super) fn of(look: &Look<'s, 'a, ()>, worker: &'s Worker) -> Self {
+        Self { cache: look.cache, worker, uid: look.run.uid, key: look.key }
     }
 
     /// Writes the document of a write.
     pub(super) fn write(&self, write: &Write, out: &mut dyn fmt::Write) -> fmt::Result {
         match (write.purpose, write.kind) {
-            (Purpose::Adopt | Purpose::Release, _) => {
-                write_claim(self.cache, Kind::StatefulSet, self.key, self.worker.uid, write, out)
-            }
-            (Purpose::Delete, _) => write.write_delete_options(out),
-            // Of the history.
-            (Purpose::Step, Kind::ControllerRevision) if write.is_delete() => {
-                write.write_delete_options(out)
-            }
             (Purpose::Step, Kind::ControllerRevision) => {
                 write.write_preconditions(out)?;
                 write!(out, "}},\"revision\":{}}}", self.worker.revision)
@@ -100,8 +95,10 @@ impl<'s, 'a> RequestBodies<'s, 'a> {
         };
         let owner = claims.pod(ordinal).and_then(|pod| self.cache.head(Kind::Pod, pod));
         let pod_name = claims.pod_name(ordinal);
-        write!(out, "{{\"metadata\":{{\"uid\":\"{}\",\"ownerReferences\":[", write.uid)?;
-        write_reference(out, set, "apps/v1", "StatefulSet", claims.set_name(), self.worker.uid)?;
+        // A claim that has changed since may have been let go of: what is given to a set that is gone, goes.
+        write.write_preconditions(out)?;
+        out.write_str(",\"ownerReferences\":[")?;
+        write_reference(out, set, "apps/v1", "StatefulSet", claims.set_name(), self.uid)?;
         if let Some(owner) = owner {
             out.write_str(",")?;
             write_reference(out, pod, "v1", "Pod", &pod_name, owner.uid())?;
@@ -111,70 +108,88 @@ impl<'s, 'a> RequestBodies<'s, 'a> {
 
     /// What the body of a creation is made of. `None` if that is gone.
     pub(super) fn splice(&self, write: &Write) -> Option<Splice> {
-        let Self { cache, worker, key } = *self;
-        // Another set of the same name is not what this sync is about.
-        let set = cache.stateful_sets.get(key).filter(|set| set.uid() == worker.uid)?;
-        let source = object_target(cache.texts, Kind::StatefulSet, set.namespace(), set.name())?;
-        let of_set = |make| Splice {
-            source,
-            kind: Kind::StatefulSet,
+        match write.kind {
+            Kind::ControllerRevision => self.revision(),
+            Kind::PersistentVolumeClaim => self.claim(),
+            Kind::Pod => self.pod(),
+            _ => None,
+        }
+    }
+
+    // None of these is inlined: what they hold on the way must not be in one frame.
+
+    #[inline(never)]
+    fn revision(&self) -> Option<Splice> {
+        let set = self.set()?;
+        let collisions = self.worker.collisions.unwrap_or(0);
+        self.of_set(Make::ControllerRevision {
+            name: new_revision_name(self.cache, set, collisions),
+            owner: set.name().to_object_name(self.cache.texts),
+            hash: template_hash(set.record.template(), Some(collisions)),
+            revision: self.worker.revision,
+        })
+    }
+
+    #[inline(never)]
+    fn claim(&self) -> Option<Splice> {
+        let StepPart::Claims(at) = self.worker.part else { return None };
+        let ordinal = self.worker.step()?.ordinal();
+        let name = {
+            let claims = SetClaims::of(self.cache, self.key)?;
+            claims.claim_name(claims.templates().nth(usize::from(at))?, ordinal)
+        };
+        self.of_set(Make::Claim { name, index: at.into() })
+    }
+
+    #[inline(never)]
+    fn pod(&self) -> Option<Splice> {
+        let Self { cache, worker, .. } = *self;
+        let Step::Create { ordinal, revision } = worker.step()? else { return None };
+        let held = match revision {
+            NewRevision::Current => worker.current?,
+            NewRevision::Update => worker.update?,
+        };
+        let (kind, set) = (Kind::ControllerRevision, self.set()?);
+        let revision = cache.controller_revisions.get(held.slot(cache)?)?;
+        let mut subdomain = String::new();
+        write_text(&mut subdomain, cache.texts, set.record.service_name).ok()?;
+        let mut claims = String::new();
+        write_text(&mut claims, cache.texts, set.record.claim_templates).ok()?;
+        let mut name = String::new();
+        // What is cut off is refused by the server, as the whole would be.
+        let _ = write!(name, "{}", revision.name().display(cache.texts));
+        Some(Splice {
+            source: object_target(cache.texts, kind, revision.namespace(), revision.name())?,
+            kind,
+            uid: revision.uid(),
+            template: revision.record.data(),
+            make: Make::StatefulSetPod {
+                owner: set.name().to_object_name(cache.texts),
+                owner_uid: set.uid(),
+                ordinal,
+                revision: name,
+                subdomain,
+                claims,
+            },
+        })
+    }
+
+    /// Something that is made of the set itself.
+    fn of_set(&self, make: Make) -> Option<Splice> {
+        let (kind, set) = (Kind::StatefulSet, self.set()?);
+        Some(Splice {
+            source: object_target(self.cache.texts, kind, set.namespace(), set.name())?,
+            kind,
             uid: set.uid(),
             template: set.record.template(),
             make,
-        };
-        let claims = SetClaims::of(cache, key)?;
-        match write.kind {
-            Kind::ControllerRevision => {
-                let collisions = worker.collisions.unwrap_or(0);
-                Some(of_set(Make::ControllerRevision {
-                    name: new_revision_name(cache, set, collisions),
-                    owner: claims.set_name().clone(),
-                    hash: template_hash(set.record.template(), Some(collisions)),
-                    revision: worker.revision,
-                }))
-            }
-            Kind::PersistentVolumeClaim => {
-                let StepPart::Claims(at) = worker.part else { return None };
-                let template = claims.templates().nth(usize::from(at))?;
-                let name = claims.claim_name(template, worker.step()?.ordinal());
-                Some(of_set(Make::Claim { name, index: at.into() }))
-            }
-            Kind::Pod => {
-                let Step::Create { ordinal, revision } = worker.step()? else { return None };
-                let held = match revision {
-                    NewRevision::Current => worker.current?,
-                    NewRevision::Update => worker.update?,
-                };
-                let slot = held.slot(cache)?;
-                let kind = Kind::ControllerRevision;
-                let revision = cache.controller_revisions.get(slot)?;
-                let mut subdomain = String::new();
-                write_text(&mut subdomain, cache.texts, set.record.service_name).ok()?;
-                let mut name = String::new();
-                // What is cut off is refused by the server, as the whole would be.
-                let _ = write!(name, "{}", revision.name().display(cache.texts));
-                Some(Splice {
-                    source: object_target(
-                        cache.texts,
-                        kind,
-                        revision.namespace(),
-                        revision.name(),
-                    )?,
-                    kind,
-                    uid: revision.uid(),
-                    template: revision.record.data(),
-                    make: Make::StatefulSetPod {
-                        owner: claims.set_name().clone(),
-                        owner_uid: set.uid(),
-                        ordinal,
-                        revision: name,
-                        subdomain,
-                        claims: claims.all_templates().clone(),
-                    },
-                })
-            }
-            _ => None,
-        }
+        })
+    }
+
+    /// The set, unless it is another one of the same name by now.
+    fn set(&self) -> Option<Entry<'_, StatefulSet>> {
+        let set = self.cache.stateful_sets.get(self.key);
+        set.filter(|set| set.uid() == self.uid)
     }
 }
 
@@ -184,7 +199,7 @@ fn write_reference(
     api_version: &str,
     kind: &str,
     name: &str,
-    uid: crate::wire::Uid,
+    uid: Uid,
 ) -> fmt::Result {
     if !is_wanted {
         return write!(out, "{{\"$patch\":\"delete\",\"uid\":\"{uid}\"}}");

@@ -39,11 +39,6 @@ impl<'c, 'a> SetClaims<'c, 'a> {
         self.templates.split(',').filter(|name| !name.is_empty())
     }
 
-    /// The names of the claim templates, with commas between.
-    pub(super) fn all_templates(&self) -> &String<{ limits::CLAIM_TEMPLATES }> {
-        &self.templates
-    }
-
     /// The name of the StatefulSet.
     pub(super) fn set_name(&self) -> &ObjectName {
         &self.name

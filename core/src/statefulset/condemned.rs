@@ -1,5 +1,7 @@
 //! Scaling down: condemned pods go, the highest ordinal first.
 
+use crate::planted::{Bug, planted};
+
 use super::plan::{DeleteReason, Plan, Step};
 use super::view::View;
 
@@ -12,7 +14,7 @@ pub(super) fn process(view: &View<'_>, plan: &mut Plan) -> bool {
 /// Claims that are to go with their pods have to belong to them first.
 fn fix_claims(view: &View<'_>, plan: &mut Plan) -> bool {
     view.condemned().all(|pod| {
-        let (ordinal, slot) = (pod.ordinal, pod.slot());
+        let (ordinal, slot) = (pod.ordinal(), pod.slot());
         view.claims.are_right(ordinal, true)
             || plan.push(Step::FixClaims { ordinal, pod: slot, is_condemned: true })
     })
@@ -24,6 +26,9 @@ fn delete(view: &View<'_>, plan: &mut Plan) -> bool {
     // here, so that it is a condemned one.
     let first_unavailable = view.condemned().rev().find(|pod| pod.is_unavailable());
     for pod in view.condemned() {
+        if planted(Bug::ScaledDownFromBelow) && view.condemned().next_back() != Some(pod) {
+            continue;
+        }
         if pod.is_terminating() {
             if is_monotonic {
                 return false;

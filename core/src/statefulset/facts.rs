@@ -7,6 +7,7 @@ use crate::json::template_hash;
 use crate::kind::Kind;
 use crate::limits::ObjectName;
 use crate::link::Slot;
+use crate::planted::{Bug, planted};
 use crate::sort::heap_sort;
 use crate::store::{Cache, Entry, Pod, Record, StatefulSet};
 use crate::text::Fingerprint;
@@ -29,6 +30,9 @@ pub(super) fn is_member(cache: &Cache<'_>, key: Slot, pod: Slot) -> bool {
     let (Some(set), Some(pod)) = (cache.stateful_sets.get(key), cache.pods.get(pod)) else {
         return false;
     };
+    if planted(Bug::AnyNameAdopted) {
+        return true;
+    }
     let name = pod.name().to_object_name(cache.texts);
     Parts::of(&name).is_some_and(|parts| set.name().is(cache.texts, parts.set))
 }
@@ -54,7 +58,8 @@ pub(super) fn revisions<'c>(
             is_named: named.is_some() && named == name,
             is_live: Some(slot) == current
                 || Some(slot) == update
-                || has_pods(cache, key, &entry.name().to_object_name(cache.texts)),
+                || (has_pods(cache, key, &entry.name().to_object_name(cache.texts))
+                    && !planted(Bug::LiveRevisionDeleted)),
         }
     })
 }
@@ -147,7 +152,7 @@ pub(super) fn fill_pods(
             | PodState::STORAGE;
         let facts = PodFacts::new(ordinal, slot, state);
         let (taken, _) = places.split_at_mut_checked(len).unwrap_or_default();
-        match taken.iter_mut().find(|it| it.ordinal == ordinal) {
+        match taken.iter_mut().find(|it| it.ordinal() == ordinal) {
             // `web-1` and `web-01`: only one of them can be right.
             Some(twin) if parts.is_exact() => *twin = facts,
             Some(_) => {}
@@ -160,7 +165,7 @@ pub(super) fn fill_pods(
         }
     }
     let (pods, _) = places.split_at_mut_checked(len).unwrap_or_default();
-    heap_sort(pods, |a, b| a.ordinal.cmp(&b.ordinal));
+    heap_sort(pods, |a, b| a.ordinal().cmp(&b.ordinal()));
     len
 }
 

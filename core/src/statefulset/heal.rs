@@ -22,7 +22,7 @@ pub(super) fn heal(view: &View<'_>, plan: &mut Plan) -> bool {
     };
     view.replicas()
         .rev()
-        .filter(|pod| i64::from(pod.ordinal) >= set.first_updated())
+        .filter(|pod| i64::from(pod.ordinal()) >= set.first_updated())
         .filter(|pod| pod.is_created() && pod.is_outdated() && !pod.is_ready())
         .take(most)
         .for_each(|pod| {

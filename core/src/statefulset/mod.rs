@@ -26,8 +26,8 @@ mod testing;
 mod view;
 mod worker;
 
-pub use controller::{INFO, Memory, Parts, WorkerParts, Workers};
-pub(crate) use controller::{StatefulSetController, start};
+pub use controller::{INFO, Memory, Parts};
+pub(crate) use controller::{StatefulSetController, WorkerParts, Workers, start};
 pub use decide::{Impossible, decide};
 pub use plan::{DeleteReason, End, NewRevision, Phase, Plan, STEPS, Step};
 pub use status::StatusWrite;

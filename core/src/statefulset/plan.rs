@@ -159,7 +159,7 @@ impl Plan {
 
     /// Adds the deletion of a pod.
     pub(super) fn delete(&mut self, pod: &PodFacts, reason: DeleteReason, lowers: bool) -> bool {
-        let (ordinal, slot) = (pod.ordinal, pod.slot());
+        let (ordinal, slot) = (pod.ordinal(), pod.slot());
         self.push(Step::Delete { ordinal, pod: slot, reason, lowers_current: lowers })
     }
 
@@ -168,7 +168,7 @@ impl Plan {
     pub(super) fn delete_outdated(&mut self, pod: &PodFacts) -> bool {
         for step in &mut self.steps {
             if let Step::Delete { ordinal, lowers_current, .. } = step
-                && *ordinal == pod.ordinal
+                && *ordinal == pod.ordinal()
             {
                 *lowers_current = true;
                 return true;

@@ -1,5 +1,7 @@
 //! Bringing up the replicas, the lowest ordinal first.
 
+use crate::planted::{Bug, planted};
+
 use super::plan::{DeleteReason, End, NewRevision, Plan, Step};
 use super::view::{Facts, PodFacts, UpdateStrategy, View};
 
@@ -8,11 +10,12 @@ use super::view::{Facts, PodFacts, UpdateStrategy, View};
 pub(super) fn process(view: &View<'_>, plan: &mut Plan) -> bool {
     let mut pods = view.replicas().peekable();
     for ordinal in view.set.ordinals() {
-        let goes_on = match pods.next_if(|pod| pod.ordinal == ordinal) {
+        let goes_on = match pods.next_if(|pod| pod.ordinal() == ordinal) {
             Some(pod) if pod.is_created() => keep(view, pod, plan),
             _ => create(view, ordinal, plan),
         };
-        if plan.end == End::Again || (view.set.is_monotonic() && !goes_on) {
+        let waits = view.set.is_monotonic() && !planted(Bug::OrderIgnored);
+        if plan.end == End::Again || (waits && !goes_on) {
             return false;
         }
     }
@@ -30,7 +33,7 @@ fn create(view: &View<'_>, ordinal: i32, plan: &mut Plan) -> bool {
 
 /// Sees to a pod that is there. Whether the next one may be looked at.
 fn keep(view: &View<'_>, pod: &PodFacts, plan: &mut Plan) -> bool {
-    let (ordinal, slot) = (pod.ordinal, pod.slot());
+    let (ordinal, slot) = (pod.ordinal(), pod.slot());
     if pod.has_ended() {
         if !pod.is_terminating() {
             plan.delete(pod, DeleteReason::Ended, false);
@@ -42,7 +45,11 @@ fn keep(view: &View<'_>, pod: &PodFacts, plan: &mut Plan) -> bool {
         plan.push(Step::FixClaims { ordinal, pod: slot, is_condemned: false });
         claims_are_right = true;
     }
-    if view.set.is_monotonic() && (!pod.is_ready() || pod.is_unavailable()) {
+    let is_out = match planted(Bug::MinReadyIgnored) {
+        true => pod.is_terminating(),
+        false => pod.is_unavailable(),
+    };
+    if view.set.is_monotonic() && (!pod.is_ready() || is_out) {
         return false;
     }
     if !pod.has_identity_and_storage() || !claims_are_right {
@@ -59,7 +66,8 @@ impl Facts {
             return NewRevision::Update;
         };
         let of_current = i64::from(partition.unwrap_or(self.status.current));
-        if i64::from(ordinal) < i64::from(self.start) + of_current {
+        let is_below = i64::from(ordinal) < i64::from(self.start) + of_current;
+        if is_below && !planted(Bug::PartitionForgotten) {
             NewRevision::Current
         } else {
             NewRevision::Update

@@ -1,5 +1,7 @@
 //! Whom the PersistentVolumeClaims of a StatefulSet belong to: its retention policy, as owner references.
 
+use crate::planted::{Bug, planted};
+
 /// `spec.persistentVolumeClaimRetentionPolicy`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
@@ -64,8 +66,10 @@ pub enum Verdict {
 pub fn retain(policy: Policy, owners: Owners, is_condemned: bool) -> Verdict {
     let is_policy = policy.deletes_with_set || policy.deletes_with_pod;
     let either = |reference| owners.set == reference || owners.pod == reference;
-    let set = policy.deletes_with_set && !(policy.deletes_with_pod && is_condemned);
-    let pod = policy.deletes_with_pod && is_condemned;
+    let with_set = policy.deletes_with_set || planted(Bug::ClaimsGivenToSet);
+    let with_pod = policy.deletes_with_pod || planted(Bug::ClaimsGivenToPod);
+    let set = with_set && !(with_pod && is_condemned);
+    let pod = with_pod && is_condemned;
     let [has_set, has_pod] = [owners.set, owners.pod].map(|owner| owner != Reference::Absent);
     if either(Reference::Stale) {
         Verdict::Leave { conflicts: is_policy }

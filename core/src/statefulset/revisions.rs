@@ -1,6 +1,7 @@
 //! Which ControllerRevisions a StatefulSet works with, and which are history.
 
 use crate::link::Slot;
+use crate::planted::{Bug, planted};
 use crate::store::Seconds;
 
 /// The facts about one ControllerRevision.
@@ -42,7 +43,8 @@ pub enum UpdateRevision {
 /// The revision that the template asks for. Of equally old ones, that comes first which does in `revisions`.
 pub fn update_revision(revisions: impl Iterator<Item = Revision> + Clone) -> UpdateRevision {
     let newest = revisions.clone().max_by_key(Revision::age);
-    let next = newest.map_or(1, |newest| newest.revision.saturating_add(1));
+    let step = if planted(Bug::SetRevisionReused) { 0 } else { 1 };
+    let next = newest.map_or(1, |newest| newest.revision.saturating_add(step));
     // The newest of all is also the newest of those that are equal, if it is equal.
     match revisions.filter(|one| one.is_equal).max_by_key(Revision::age) {
         None => UpdateRevision::Create { revision: next },
@@ -59,7 +61,7 @@ pub fn current_revision(mut revisions: impl Iterator<Item = Revision>) -> Option
 /// The oldest revision of the history, if that has more than `limit`. A negative limit keeps all.
 pub fn next_surplus(revisions: impl Iterator<Item = Revision> + Clone, limit: i32) -> Option<Slot> {
     let history = revisions.filter(|revision| !revision.is_live);
-    let limit = usize::try_from(limit).ok()?;
+    let limit = usize::try_from(limit).ok().filter(|_| !planted(Bug::SetHistoryKept))?;
     let oldest = history.clone().min_by_key(Revision::age)?;
     (history.count() > limit).then_some(oldest.slot)
 }

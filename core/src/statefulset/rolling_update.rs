@@ -1,5 +1,6 @@
 //! The RollingUpdate strategy: outdated pods go, the highest ordinal first.
 
+use crate::planted::{Bug, planted};
 use crate::wire::IntOrPercent;
 
 use super::plan::Plan;
@@ -27,7 +28,7 @@ fn update_one(view: &View<'_>, plan: &mut Plan) {
     let mut end = i64::from(view.set.start) + i64::from(view.set.replicas);
     for pod in targets(view) {
         end -= 1;
-        let is_one_missing = i64::from(pod.ordinal) != end;
+        let is_one_missing = i64::from(pod.ordinal()) != end;
         if is_one_missing {
             return;
         }
@@ -35,7 +36,7 @@ fn update_one(view: &View<'_>, plan: &mut Plan) {
             plan.delete_outdated(pod);
             return;
         }
-        if pod.is_unavailable() {
+        if pod.is_unavailable() && !planted(Bug::UpdateImpatient) {
             return;
         }
     }
@@ -48,8 +49,8 @@ fn delete<'a>(plan: &mut Plan, pods: impl Iterator<Item = &'a PodFacts>, most: u
 
 /// What an update may replace, the highest ordinal first.
 fn targets<'a>(view: &'a View<'_>) -> impl Iterator<Item = &'a PodFacts> {
-    let first = view.set.first_updated();
-    view.replicas().rev().filter(move |pod| i64::from(pod.ordinal) >= first)
+    let first = view.set.first_updated() - i64::from(planted(Bug::PartitionOffByOne));
+    view.replicas().rev().filter(move |pod| i64::from(pod.ordinal()) >= first)
 }
 
 fn outdated<'a>(view: &'a View<'_>) -> impl Iterator<Item = &'a PodFacts> {

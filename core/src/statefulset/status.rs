@@ -1,5 +1,7 @@
 //! The status of a StatefulSet.
 
+use crate::planted::{Bug, planted};
+
 use super::view::{Counts, Facts, PodFacts, UpdateStrategy, View};
 
 /// What is written to `/status`.
@@ -55,7 +57,7 @@ impl StatusWrite {
         let written = Counts { observed_generation, ..self.written };
         observed_generation > self.written.observed_generation
             || self.revisions_differ
-            || self.counts != written
+            || (self.counts != written && !planted(Bug::CountsForgotten))
     }
 }
 

@@ -1,26 +1,23 @@
 //! What a StatefulSet's worker does next.
 
-use crate::control::{ClaimRule, Claiming, Purpose, SlowStart, Write, next_availability};
+use crate::control::{ClaimRule, NextClaim, Outcome, Purpose, SlowStart, Write};
 use crate::event::Message;
 use crate::kind::Kind;
 use crate::link::Slot;
+use crate::planted::{Bug, planted};
 use crate::request::ContentType;
-use crate::store::{Cache, Head, Record};
-use crate::text::Name;
-use crate::time::Duration;
+use crate::store::{Cache, Entry, Head, Pod, Record};
+use crate::text::{Fingerprint, Name};
 
 use super::claims::SetClaims;
-use super::controller::{INFO, Sync};
+use super::controller::Sync;
 use super::decide::decide;
-use super::facts::{facts, fill_pods, is_member, revisions};
+use super::facts::{REVISION_LABEL, facts, fill_pods, is_member, revisions};
 use super::identity::Parts;
-use super::plan::{End, Phase, Step};
+use super::plan::{DeleteReason, End, Phase, Step};
 use super::revisions::{UpdateRevision, current_revision, next_surplus, update_revision};
 use super::view::{PodManagementPolicy, View};
-use super::worker::{HeldRevision, Outcome, Stage, StepPart, Worker};
-
-/// How long to wait for the watch after a write of which nobody knows whether it succeeded.
-const AMBIGUOUS: Duration = Duration::from_secs(1);
+use super::worker::{HeldRevision, Stage, StepPart, Worker};
 
 /// Orphaned revisions are adopted; those of its own that it does not select any more stay.
 const REVISIONS: ClaimRule = ClaimRule {
@@ -35,33 +32,30 @@ const PODS: ClaimRule =
 
 impl Worker {
     /// The next request of this sync; `None` while it waits for an answer or when it has ended.
-    pub(super) fn next(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
-        let key = self.key?;
-        if self.open {
+    pub(super) fn next_request(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
+        if sync.run.open > 0 {
             return None;
         }
         loop {
-            let found = sync.world.cache.stateful_sets.get(key);
-            if found.is_none_or(|set| set.uid() != self.uid) {
+            if sync.run.is_void(sync.world.cache, Kind::StatefulSet) {
                 self.stage = Stage::Ending;
             }
             let write = match self.stage {
-                Stage::Idle => return None,
-                Stage::AdoptRevisions => self.next_adoption(sync, key),
-                Stage::ClaimPods => self.next_claim(sync, key, &PODS, Stage::Revisions),
-                Stage::Revisions => self.next_revision(sync, key),
-                Stage::Steps => self.next_step(sync, key),
+                Stage::AdoptRevisions => self.next_adoption(sync),
+                Stage::ClaimPods => self.next_claim(sync, &PODS, Stage::Revisions),
+                Stage::Revisions => self.next_revision(sync),
+                Stage::Steps => self.next_step(sync),
                 Stage::Status if self.plan.status.is_needed() => {
-                    let head = sync.world.cache.head(Kind::StatefulSet, key)?;
-                    Some(Write::status(Purpose::Status, Kind::StatefulSet, key, head))
+                    let head = sync.world.cache.head(Kind::StatefulSet, sync.key)?;
+                    Some(Write::status(Purpose::Status, Kind::StatefulSet, sync.key, head))
                 }
                 Stage::Status => {
                     self.stage = Stage::History;
                     None
                 }
-                Stage::History => self.next_surplus(sync, key),
+                Stage::History => self.next_surplus(sync),
                 Stage::Ending => {
-                    self.end(sync, key);
+                    self.end(sync);
                     return None;
                 }
             };
@@ -71,51 +65,48 @@ impl Worker {
         }
     }
 
-    fn next_adoption(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) -> Option<Write> {
-        let set = sync.world.cache.stateful_sets.get(key)?;
+    fn next_adoption(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
+        let set = sync.world.cache.stateful_sets.get(sync.key)?;
         // Kubernetes looks no further either.
-        if set.record.selector.validate().is_err() || sync.world.is_blind(&INFO, key) {
+        if set.record.selector.validate().is_err() || sync.is_blind() {
             self.stage = Stage::Ending;
             return None;
         }
-        self.next_claim(sync, key, &REVISIONS, Stage::ClaimPods)
+        self.next_claim(sync, &REVISIONS, Stage::ClaimPods)
     }
 
     /// The next request for claiming. Without one, goes on if all could be claimed.
     fn next_claim(
         &mut self,
-        sync: &Sync<'_, '_, '_>,
-        key: Slot,
+        sync: &mut Sync<'_, '_, '_>,
         rule: &ClaimRule,
         then: Stage,
     ) -> Option<Write> {
-        let write = self.claiming.next(sync.world.cache, rule, key);
-        if write.is_none() {
-            self.claiming = Claiming::START;
-            self.stage = if self.outcome == Outcome::Good { then } else { Stage::Ending };
-        }
-        write
+        self.stage = match sync.run.next_claim(sync.world.cache, rule) {
+            NextClaim::Send(write) => return Some(write),
+            NextClaim::Failed => Stage::Ending,
+            NextClaim::Done => then,
+        };
+        None
     }
 
     /// Sees to the revision of the template; once it is there, decides what to do.
-    fn next_revision(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) -> Option<Write> {
+    fn next_revision(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
         // One that was created and could not be kept would be created again and again.
-        if sync.world.is_blind(&INFO, key) {
+        if sync.is_blind() {
             self.stage = Stage::Ending;
             return None;
         }
-        let cache = &*sync.world.cache;
+        let (cache, key) = (&*sync.world.cache, sync.key);
         if let Some(name) = self.taken {
             let head = cache.head(Kind::StatefulSet, key)?;
-            return Some(Write { name, ..Write::get(Kind::ControllerRevision, key, head) });
+            let get = Write::get(Kind::ControllerRevision, key, head);
+            return Some(Write { name, purpose: Purpose::Step, ..get });
         }
         let all = revisions(cache, key, None, None);
-        match update_revision(all.clone()) {
+        match update_revision(all) {
             UpdateRevision::Use(update) => {
-                let current = current_revision(all).unwrap_or(update);
-                self.current = HeldRevision::of(cache, current);
-                self.update = HeldRevision::of(cache, update);
-                self.decide(sync, key, current, update);
+                self.work_with(sync, update);
                 None
             }
             UpdateRevision::Bump { slot, revision } => {
@@ -131,54 +122,64 @@ impl Worker {
         }
     }
 
-    fn decide(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot, current: Slot, update: Slot) {
-        let ordinals = core::mem::take(&mut sync.world.ordinals);
+    /// The revision of the template is there: decides what to do.
+    pub(super) fn work_with(&mut self, sync: &mut Sync<'_, '_, '_>, update: Slot) {
         let cache = &*sync.world.cache;
+        let current = current_revision(revisions(cache, sync.key, None, None)).unwrap_or(update);
+        self.current = HeldRevision::of(cache, current);
+        self.update = HeldRevision::of(cache, update);
+        self.decide(sync, current, update);
+    }
+
+    #[inline(never)]
+    fn decide(&mut self, sync: &mut Sync<'_, '_, '_>, current: Slot, update: Slot) {
+        let places = core::mem::take(&mut sync.world.pods);
+        let (cache, key) = (&*sync.world.cache, sync.key);
         let (set, claims) = (cache.stateful_sets.get(key), SetClaims::of(cache, key));
         self.stage = Stage::Ending;
         if let (Some(set), Some(claims)) = (set, &claims) {
-            let len = fill_pods(cache, key, (current, update), sync.world.wall, ordinals);
-            let pods = ordinals.get(..len).unwrap_or_default();
+            let len = fill_pods(cache, key, (current, update), sync.world.wall, places);
+            let pods = places.get(..len).unwrap_or_default();
             let set = facts(cache, set, current, update, sync.world.max_unavailable_stateful_set);
             self.generation = set.generation;
             self.is_parallel = set.policy == PodManagementPolicy::Parallel;
             match decide(&View { set, pods, claims }, &mut self.plan) {
                 Ok(()) => self.stage = Stage::Steps,
-                Err(_) => self.fail(Outcome::Retry),
+                Err(_) => sync.run.fail(Outcome::Retry, ""),
             }
         }
-        sync.world.ordinals = ordinals;
+        sync.world.pods = places;
     }
 
     /// The request of the step at hand, if it has one and still is wanted.
-    fn next_step(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) -> Option<Write> {
+    fn next_step(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
         let Some(step) = self.step() else {
             self.stage = Stage::Status;
             return None;
         };
-        let set = sync.world.cache.stateful_sets.get(key)?;
+        let set = sync.world.cache.stateful_sets.get(sync.key)?;
         if set.record.generation() != self.generation {
             // Something else is wanted by now: what has not begun is decided anew.
-            self.begin(key, self.uid, self.collisions);
+            self.decide_anew(sync);
             return None;
         }
-        if !self.begin_step(&step) {
+        if !self.begin_step(sync.run.outcome, &step) {
             self.stage = Stage::Status;
             return None;
         }
         match self.part {
-            StepPart::Claims(from) => self.next_missing_claim(sync, key, &step, from),
-            StepPart::Pod => self.next_of_pod(sync, key, &step),
-            StepPart::References(from) => self.next_reference(sync, key, &step, from),
+            StepPart::Claims(from) => self.next_missing_claim(sync, &step, from),
+            StepPart::Pod => self.next_of_pod(sync, &step),
+            StepPart::References(from) => self.next_reference(sync, &step, from),
         }
     }
 
     /// Whether a step may begin, or has begun. Nothing of a phase begins when one before it has failed;
     /// within a phase, a set whose pods come in parallel goes on until a batch with a failure is over.
-    fn begin_step(&mut self, step: &Step) -> bool {
+    fn begin_step(&mut self, outcome: Outcome, step: &Step) -> bool {
         let phase = step.phase();
         if self.phase != Some(phase) {
-            if self.outcome != Outcome::Good {
+            if outcome != Outcome::Good {
                 return false;
             }
             self.phase = Some(phase);
@@ -193,26 +194,26 @@ impl Worker {
         let is_batch = self.is_parallel && !matches!(phase, Phase::Heal | Phase::Update);
         self.part = StepPart::first(step);
         self.claims_failed = false;
-        self.has_begun = if is_batch { self.batch.begin() } else { self.outcome == Outcome::Good };
+        self.has_begun = if is_batch { self.batch.begin() } else { outcome == Outcome::Good };
         self.has_begun
     }
 
     /// The creation of the next claim that is not there.
+    #[inline(never)]
     fn next_missing_claim(
         &mut self,
         sync: &mut Sync<'_, '_, '_>,
-        key: Slot,
         step: &Step,
         from: u8,
     ) -> Option<Write> {
-        let cache = &*sync.world.cache;
+        let (cache, key) = (&*sync.world.cache, sync.key);
         let claims = SetClaims::of(cache, key)?;
         let ordinal = step.ordinal();
         for (at, template) in claims.templates().enumerate().skip(usize::from(from)) {
             match claims.find(template, ordinal) {
                 Some((_, claim)) if claim.record.is_deleting() => {
                     let name = claims.claim_name(template, ordinal);
-                    self.claim_failed(format_args!("pvc {name} is being deleted"));
+                    self.claim_failed(sync.run, format_args!("pvc {name} is being deleted"));
                 }
                 Some(_) => {}
                 None => {
@@ -228,15 +229,16 @@ impl Worker {
             }
         }
         if self.claims_failed {
-            self.pod_failed(sync, key, step);
+            self.pod_failed(sync, step);
             return None;
         }
         self.next_part(step);
         None
     }
 
-    fn next_of_pod(&mut self, sync: &Sync<'_, '_, '_>, key: Slot, step: &Step) -> Option<Write> {
-        let cache = &*sync.world.cache;
+    #[inline(never)]
+    fn next_of_pod(&mut self, sync: &mut Sync<'_, '_, '_>, step: &Step) -> Option<Write> {
+        let (cache, key) = (&*sync.world.cache, sync.key);
         let write = match *step {
             Step::Create { ordinal, .. } => match SetClaims::of(cache, key)?.pod(ordinal) {
                 None => {
@@ -246,7 +248,7 @@ impl Worker {
                 Some(pod) if is_ours(cache, key, pod) => None,
                 // The name is taken. As in Kubernetes, nobody is told, and it is tried again and again.
                 Some(_) => {
-                    self.fail(Outcome::Retry);
+                    sync.run.fail(Outcome::Retry, "");
                     self.end_step(false);
                     return None;
                 }
@@ -256,8 +258,9 @@ impl Worker {
                 let head = still_member(cache, key, pod, ordinal);
                 head.map(|head| Write::patch(Purpose::Step, patch, Kind::Pod, pod, head))
             }
-            Step::Delete { ordinal, pod, .. } => {
+            Step::Delete { ordinal, pod, reason, .. } => {
                 let head = still_member(cache, key, pod, ordinal);
+                let head = head.filter(|_| self.still_holds(cache, pod, reason));
                 head.map(|head| Write::delete(Purpose::Delete, Kind::Pod, pod, head))
             }
             Step::FixClaims { .. } => None,
@@ -268,19 +271,31 @@ impl Worker {
         write
     }
 
+    /// Whether a pod is to be deleted for what it is now: another one may have taken its name and its place.
+    fn still_holds(&self, cache: &Cache<'_>, pod: Slot, reason: DeleteReason) -> bool {
+        let Some(pod) = cache.pods.get(pod) else { return false };
+        match reason {
+            DeleteReason::Condemned => true,
+            DeleteReason::Ended => pod.record.phase().is_terminal(),
+            DeleteReason::Broken | DeleteReason::Outdated => {
+                let update = self.update.and_then(|held| held.slot(cache));
+                update.is_some_and(|update| !is_of_revision(cache, pod, update))
+            }
+        }
+    }
+
     /// The change of the next claim that belongs to somebody else than it should.
+    #[inline(never)]
     fn next_reference(
         &mut self,
         sync: &mut Sync<'_, '_, '_>,
-        key: Slot,
         step: &Step,
         from: u8,
     ) -> Option<Write> {
         let (ordinal, is_condemned) = (step.ordinal(), step.is_about_condemned());
         let mut at = usize::from(from);
         loop {
-            let cache = &*sync.world.cache;
-            let claims = SetClaims::of(cache, key)?;
+            let claims = SetClaims::of(sync.world.cache, sync.key)?;
             let Some(template) = claims.templates().nth(at) else { break };
             let claim = claims.find(template, ordinal);
             let verdict = claim.map(|claim| claims.verdict(&claim, ordinal, is_condemned));
@@ -295,7 +310,7 @@ impl Worker {
                 return Some(write);
             }
             if let Some((slot, _)) = claim.filter(|_| conflicts) {
-                sync.record_conflict(key, slot);
+                sync.record_conflict(slot);
             }
             at += 1;
         }
@@ -311,8 +326,8 @@ impl Worker {
         }
     }
 
-    fn next_surplus(&mut self, sync: &Sync<'_, '_, '_>, key: Slot) -> Option<Write> {
-        let cache = &*sync.world.cache;
+    fn next_surplus(&mut self, sync: &Sync<'_, '_, '_>) -> Option<Write> {
+        let (cache, key) = (&*sync.world.cache, sync.key);
         let limit = cache.stateful_sets.get(key)?.record.revision_history_limit();
         let [current, update] =
             [self.current, self.update].map(|held| held.and_then(|held| held.slot(cache)));
@@ -328,41 +343,31 @@ impl Worker {
         Some(Write::delete(Purpose::Step, kind, slot, cache.head(kind, slot)?))
     }
 
-    fn end(&mut self, sync: &mut Sync<'_, '_, '_>, key: Slot) {
-        let now = sync.world.now;
-        self.key = None;
-        self.stage = Stage::Idle;
+    fn end(&mut self, sync: &mut Sync<'_, '_, '_>) {
         if let Some(name) = self.taken.take() {
             name.release(sync.world.cache.texts);
         }
-        let cache = &*sync.world.cache;
-        let seconds = cache.stateful_sets.get(key).map(|set| set.record.min_ready_seconds);
-        let queue = &mut *sync.keys.queue;
-        match (seconds, self.outcome) {
-            (None, _) => {}
-            (Some(_), Outcome::Retry) => queue.add_rate_limited(key, now),
-            (Some(_), Outcome::RetryLater) => queue.add_after(key, AMBIGUOUS, now),
-            (Some(seconds), Outcome::Good) => {
-                queue.forget(key);
-                if self.plan.end == End::Again {
-                    queue.add(key);
-                }
-                let counts = self.plan.status.counts;
-                if seconds > 0 && counts.ready != counts.available {
-                    let pods = cache.pods_of(Kind::StatefulSet, key).map(|(_, pod)| pod.record);
-                    let fallback = Duration::from_secs(u64::from(seconds.unsigned_abs()));
-                    let wait = next_availability(pods, seconds, sync.world.wall);
-                    // It is longer only by a wrong clock, which may be put right any moment.
-                    queue.add_after(key, wait.unwrap_or(fallback).min(fallback), now);
-                }
-            }
+        let set = sync.world.cache.stateful_sets.get(sync.key);
+        let counts = self.plan.status.counts;
+        let is_coming = counts.ready != counts.available && !planted(Bug::SetAvailabilityForgotten);
+        let seconds = set.filter(|_| is_coming).map(|set| set.record.min_ready_seconds);
+        if set.is_some() && sync.run.outcome == Outcome::Good && self.plan.end == End::Again {
+            sync.keys.queue.add(sync.key);
         }
-        sync.keys.end(sync.world.cache, key);
+        sync.end(seconds);
     }
 }
 
 /// `spec.revisionHistoryLimit`, where a server sets none.
 const DEFAULT_HISTORY: i32 = 10;
+
+/// Whether a pod has been made from a revision.
+fn is_of_revision(cache: &Cache<'_>, pod: Entry<'_, Pod>, revision: Slot) -> bool {
+    let value = pod.record.labels.value(cache.texts, Fingerprint::of(REVISION_LABEL));
+    let revision = cache.controller_revisions.get(revision);
+    let name = revision.map(|it| Fingerprint::of(&it.name().to_object_name(cache.texts)));
+    value.is_some() && value == name
+}
 
 /// Whether a pod belongs to a StatefulSet.
 fn is_ours(cache: &Cache<'_>, key: Slot, pod: Slot) -> bool {
@@ -411,17 +416,17 @@ impl StepPart {
 
 impl Sync<'_, '_, '_> {
     /// Tells that a claim belongs to somebody else.
-    pub(super) fn record_conflict(&mut self, key: Slot, claim: Slot) {
+    pub(super) fn record_conflict(&mut self, claim: Slot) {
         let head = self.world.cache.head(Kind::PersistentVolumeClaim, claim);
         if let Some(name) = head.map(|head| head.name()) {
-            self.record(key, Message::ConflictingController(name));
+            self.record(Message::ConflictingController(name));
         }
     }
 
     /// The pod of an ordinal, by name; to be released.
-    pub(super) fn intern_pod(&mut self, key: Slot, ordinal: i32) -> Option<Name> {
+    pub(super) fn intern_pod(&mut self, ordinal: i32) -> Option<Name> {
         let cache = &mut *self.world.cache;
-        let name = SetClaims::of(cache, key)?.pod_name(ordinal);
+        let name = SetClaims::of(cache, self.key)?.pod_name(ordinal);
         Name::split(cache.texts, &name).ok()
     }
 }

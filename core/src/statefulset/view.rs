@@ -3,7 +3,8 @@
 use core::fmt;
 use core::ops::BitOr;
 
-use crate::link::{Link, Slot};
+use crate::control::OrderedPod;
+use crate::link::Slot;
 use crate::wire::IntOrPercent;
 
 /// The facts about one StatefulSet, its pods and their claims, as they are when a sync begins.
@@ -99,18 +100,8 @@ pub trait Claims {
     fn are_missing(&self, ordinal: i32) -> bool;
 }
 
-/// The facts about a pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PodFacts {
-    /// Its place in the set.
-    pub ordinal: i32,
-    /// Where it is cached; nowhere is the same bits as no pod at all.
-    slot: Link,
-    /// What it is like.
-    pub state: PodState,
-}
-
-const _: () = assert!(size_of::<PodFacts>() == 8);
+/// The facts about a pod: its ordinal, where it is cached, and as a note what it is like.
+pub type PodFacts = OrderedPod;
 
 /// What a pod is like: any number of things.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -182,12 +173,12 @@ impl fmt::Debug for PodState {
 impl View<'_> {
     /// The pods within the range of ordinals, ascending.
     pub fn replicas(&self) -> impl DoubleEndedIterator<Item = &PodFacts> {
-        self.pods.iter().filter(|pod| self.set.is_in_range(pod.ordinal))
+        self.pods.iter().filter(|pod| self.set.is_in_range(pod.ordinal()))
     }
 
     /// The pods outside of the range of ordinals, the highest ordinal first.
     pub fn condemned(&self) -> impl DoubleEndedIterator<Item = &PodFacts> {
-        self.pods.iter().rev().filter(|pod| !self.set.is_in_range(pod.ordinal))
+        self.pods.iter().rev().filter(|pod| !self.set.is_in_range(pod.ordinal()))
     }
 }
 
@@ -240,56 +231,53 @@ impl Facts {
 }
 
 impl PodFacts {
-    /// No pod.
-    pub const NONE: Self = Self { ordinal: 0, slot: None, state: PodState::NONE };
-
     /// The pod of an ordinal in a slot.
     pub const fn new(ordinal: i32, slot: Slot, state: PodState) -> Self {
-        Self { ordinal, slot: Some(slot), state }
+        Self::at(ordinal, slot, state.0)
     }
 
-    /// Where it is cached.
-    pub const fn slot(&self) -> Slot {
-        match self.slot {
-            Some(slot) => slot,
-            // No decision is about no pod.
-            None => Slot::FIRST,
-        }
+    /// Its place in the set.
+    pub const fn ordinal(&self) -> i32 {
+        self.place
+    }
+
+    const fn state(&self) -> PodState {
+        PodState(self.note)
     }
 
     /// It is there, for all that its phase tells.
     pub const fn is_created(&self) -> bool {
-        self.state.has(PodState::CREATED)
+        self.state().has(PodState::CREATED)
     }
 
     /// It has failed or succeeded.
     pub const fn has_ended(&self) -> bool {
-        self.state.has(PodState::ENDED)
+        self.state().has(PodState::ENDED)
     }
 
     /// It is Pending.
     pub const fn is_pending(&self) -> bool {
-        self.state.has(PodState::PENDING)
+        self.state().has(PodState::PENDING)
     }
 
     /// It is Running and Ready.
     pub const fn is_ready(&self) -> bool {
-        self.state.has(PodState::READY)
+        self.state().has(PodState::READY)
     }
 
     /// It is going away.
     pub const fn is_terminating(&self) -> bool {
-        self.state.has(PodState::TERMINATING)
+        self.state().has(PodState::TERMINATING)
     }
 
     /// It is of the current revision.
     pub const fn is_current(&self) -> bool {
-        self.state.has(PodState::CURRENT)
+        self.state().has(PodState::CURRENT)
     }
 
     /// It is of the update revision.
     pub const fn is_updated(&self) -> bool {
-        self.state.has(PodState::UPDATED)
+        self.state().has(PodState::UPDATED)
     }
 
     /// It is not of the update revision, and is not going away.
@@ -299,16 +287,16 @@ impl PodFacts {
 
     /// It is not available, or not for long.
     pub const fn is_unavailable(&self) -> bool {
-        !self.state.has(PodState::AVAILABLE) || self.is_terminating()
+        !self.state().has(PodState::AVAILABLE) || self.is_terminating()
     }
 
     /// It is Running, Ready and available, whether or not it is going away.
     pub const fn is_ready_and_available(&self) -> bool {
-        self.state.has(PodState(PodState::READY.0 | PodState::AVAILABLE.0))
+        self.state().has(PodState(PodState::READY.0 | PodState::AVAILABLE.0))
     }
 
     /// Nothing is wrong with its name, its labels and its volumes.
     pub const fn has_identity_and_storage(&self) -> bool {
-        self.state.has(PodState(PodState::IDENTITY.0 | PodState::STORAGE.0))
+        self.state().has(PodState(PodState::IDENTITY.0 | PodState::STORAGE.0))
     }
 }

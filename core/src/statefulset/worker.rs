@@ -1,26 +1,26 @@
 //! One sync of a StatefulSet as a resumable machine: claim, revisions, step by step, status, history.
 
-use heapless::String;
+use core::fmt;
 
-use crate::control::{Claiming, SlowStart};
+use crate::control::{self, Keys, Look, Reply, SlowStart, Write};
 use crate::kind::Kind;
-use crate::limits;
 use crate::link::Slot;
-use crate::store::Cache;
+use crate::splice::Splice;
+use crate::store::{Cache, Change, ChangeType};
 use crate::text::Name;
+use crate::time::Instant;
 use crate::wire::Uid;
 
+use super::body::RequestBodies;
+use super::controller::{Sync, add_all, add_user, pod_changed};
 use super::plan::{Phase, Plan, Step};
 use super::retention::Verdict;
 use super::revisions::Age;
 
-/// The state of one sync. All requests of a key come from one worker, in order.
+/// The state of one sync.
 #[derive(Clone, Debug)]
 pub(crate) struct Worker {
-    pub(super) key: Option<Slot>,
-    pub(super) uid: Uid,
     pub(super) stage: Stage,
-    pub(super) claiming: Claiming,
     /// The revision that pods come from, once that is known.
     pub(super) current: Option<HeldRevision>,
     /// The revision that pods come to.
@@ -43,19 +43,14 @@ pub(crate) struct Worker {
     pub(super) has_begun: bool,
     /// The pods come all at once.
     pub(super) is_parallel: bool,
-    /// A claim of the step at hand could not be created, and why.
+    /// A claim of the step at hand could not be created; the sync's error is why.
     pub(super) claims_failed: bool,
-    pub(super) error: String<{ limits::MESSAGE }>,
     /// What is to become of the claim at hand.
     pub(super) verdict: Option<Verdict>,
     /// The number of the revision that is created or renewed.
     pub(super) revision: i64,
     /// Revisions of the history that are not younger have been deleted.
     pub(super) deleted: Option<Age>,
-    /// A request is not answered.
-    pub(super) open: bool,
-    pub(super) outcome: Outcome,
-    pub(super) status_tries: u8,
 }
 
 /// A revision that a sync works with. Its slot may become another object's meanwhile.
@@ -81,7 +76,6 @@ impl HeldRevision {
 /// Where a sync stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    Idle,
     AdoptRevisions,
     ClaimPods,
     /// Sees to the update revision.
@@ -104,23 +98,12 @@ pub(super) enum StepPart {
     References(u8),
 }
 
-/// How a sync ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    Good,
-    /// The key is retried with back-off.
-    Retry,
-    /// The key is retried when the watch has had time to tell what really happened.
-    RetryLater,
-}
+impl control::Worker for Worker {
+    /// Nothing.
+    type Shared<'a> = ();
 
-impl Worker {
-    /// A worker without work.
-    pub(super) const IDLE: Self = Self {
-        key: None,
-        uid: Uid::NIL,
-        stage: Stage::Idle,
-        claiming: Claiming::START,
+    const IDLE: Self = Self {
+        stage: Stage::AdoptRevisions,
         current: None,
         update: None,
         taken: None,
@@ -134,47 +117,89 @@ impl Worker {
         has_begun: false,
         is_parallel: false,
         claims_failed: false,
-        error: String::new(),
         verdict: None,
         revision: 0,
         deleted: None,
-        open: false,
-        outcome: Outcome::Good,
-        status_tries: 0,
     };
 
-    pub(super) fn begin(&mut self, key: Slot, uid: Uid, collisions: Option<i32>) {
-        self.key = Some(key);
-        self.uid = uid;
+    /// In Kubernetes, claims and revisions are only looked at, whatever happens to them. Here, a claim may have
+    /// been waited for or counted on, and a revision that is told of late is a set's too.
+    fn changed(
+        keys: &mut Keys<'_>,
+        (): &mut (),
+        cache: &mut Cache<'_>,
+        kind: Kind,
+        change: &Change,
+        now: Instant,
+    ) {
+        match kind {
+            Kind::Pod => pod_changed(keys, cache, change, now),
+            Kind::StatefulSet => keys.changed(cache, change),
+            Kind::ControllerRevision if change.event == ChangeType::Deleted => {}
+            Kind::ControllerRevision if !change.same_version => keys.add_owner(change.new_owner),
+            Kind::PersistentVolumeClaim if change.event == ChangeType::Deleted => {
+                add_all(keys, cache, |set| !set.claim_templates.is_empty());
+            }
+            Kind::PersistentVolumeClaim if !change.same_version => {
+                add_user(keys, cache, change.slot);
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, sync: &mut Sync<'_, '_, '_>) {
+        let set = sync.world.cache.stateful_sets.get(sync.key);
+        self.collisions = set.and_then(|set| set.record.collision_count());
+        self.clear();
+    }
+
+    fn next(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
+        self.next_request(sync)
+    }
+
+    fn answered(&mut self, sync: &mut Sync<'_, '_, '_>, write: &Write, reply: &Reply<'_>) {
+        self.request_answered(sync, write, reply);
+    }
+
+    fn write_body(
+        &self,
+        look: &Look<'_, '_, ()>,
+        write: &Write,
+        out: &mut dyn fmt::Write,
+    ) -> fmt::Result {
+        RequestBodies::of(look, self).write(write, out)
+    }
+
+    fn splice(&self, look: &Look<'_, '_, ()>, write: &Write) -> Option<Splice> {
+        RequestBodies::of(look, self).splice(write)
+    }
+}
+
+impl Worker {
+    /// Nothing is left of what was decided.
+    fn clear(&mut self) {
         self.stage = Stage::AdoptRevisions;
-        self.claiming = Claiming::START;
         self.current = None;
         self.update = None;
-        self.collisions = collisions;
         self.plan.clear();
         self.at = 0;
         self.part = StepPart::Claims(0);
         self.phase = None;
         self.has_begun = false;
         self.claims_failed = false;
-        self.error.clear();
         self.verdict = None;
         self.deleted = None;
-        self.open = false;
-        self.outcome = Outcome::Good;
-        self.status_tries = 0;
+    }
+
+    /// Forgets what was decided and looks at everything again, but for collisions that were met.
+    pub(super) fn decide_anew(&mut self, sync: &mut Sync<'_, '_, '_>) {
+        sync.run.restart();
+        self.clear();
     }
 
     /// The step at hand.
     pub(super) fn step(&self) -> Option<Step> {
         self.plan.steps.get(self.at).copied().filter(|_| self.stage == Stage::Steps)
-    }
-
-    /// Something failed. What is worse stays.
-    pub(super) fn fail(&mut self, outcome: Outcome) {
-        if self.outcome != Outcome::RetryLater {
-            self.outcome = outcome;
-        }
     }
 
     /// The step at hand has ended.

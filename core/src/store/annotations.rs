@@ -54,8 +54,10 @@ impl Annotations {
         Some(other.prints(texts).all(here))
     }
 
+    /// What fills up the last piece is no fingerprint.
     fn prints(self, texts: &Interner) -> impl Iterator<Item = &[u8]> {
-        texts.pieces_backwards(self.prints).flat_map(|piece| piece.chunks(PRINT))
+        let prints = texts.pieces_backwards(self.prints).flat_map(|piece| piece.chunks(PRINT));
+        prints.filter(|print| *print != [0; PRINT])
     }
 }
 

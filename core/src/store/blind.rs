@@ -1,6 +1,6 @@
 //! Honest when full: who cannot be decided on because objects of theirs did not fit.
 
-use crate::kind::Kind;
+use crate::kind::{Kind, OwnerKind};
 use crate::link::{Link, Slot};
 use crate::text::Labels;
 use crate::wire::{Fault, Field, Meta, ObjectFault};
@@ -89,12 +89,18 @@ impl Cache<'_> {
             return Refusal { reason, owner: Owner::None };
         }
         self.blind_owner_of(old.and_then(|slot| self.head(kind, slot)?.owned_group()));
-        let owner = self.blind_named_owner(kind, meta);
-        if meta.controller.is_none() {
-            // An orphan is the business of those who would adopt it.
-            self.blind_owners(kind, &meta.namespace, Some(&meta.labels));
-        }
-        Refusal { reason, owner: if owner == Owner::None { old_owner } else { owner } }
+        let named = self.blind_named_owner(kind, meta);
+        // An orphan is the business of those who would adopt it. So is a claim that goes with its pod: it
+        // comes back to whoever the pod is of.
+        let goes_with_pod = meta.controller.as_ref().is_some_and(|it| it.kind == OwnerKind::Pod);
+        let is_orphan = meta.controller.is_none() || goes_with_pod;
+        let adopter = match is_orphan {
+            true => self.blind_owners(kind, &meta.namespace, Some(&meta.labels)),
+            false => Owner::None,
+        };
+        let is_cached = |owner: &Owner| matches!(owner, Owner::Resolved(..));
+        let owner = [named, old_owner, adopter].into_iter().find(is_cached);
+        Refusal { reason, owner: owner.unwrap_or(named) }
     }
 
     /// An owner that comes while orphans of its namespace are missing might be about to adopt
@@ -134,8 +140,9 @@ impl Cache<'_> {
         }
     }
 
-    /// Blinds the owners in a namespace that may select these labels, or all of them.
-    fn blind_owners(&mut self, members: Kind, namespace: &str, labels: Option<&Labels>) {
+    /// Blinds the owners in a namespace that may select these labels, or all of them. The first of them.
+    fn blind_owners(&mut self, members: Kind, namespace: &str, labels: Option<&Labels>) -> Owner {
+        let mut first = Owner::None;
         for kind in members.info().owners {
             let mut at = self.first_in_namespace(*kind, namespace);
             while let Some(owner) = at {
@@ -145,9 +152,13 @@ impl Cache<'_> {
                     |labels| selector.is_some_and(|it| it.may_match(self.texts, labels));
                 if labels.is_none_or(may_match) {
                     self.blind(members, *kind, owner);
+                    if first == Owner::None {
+                        first = Owner::Resolved(*kind, owner);
+                    }
                 }
             }
         }
+        first
     }
 
     /// Blinds the controller that an object's reference names, cached or not; for an orphan, the

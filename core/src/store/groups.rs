@@ -21,8 +21,7 @@ pub struct Group {
     /// Of the controller.
     name: Text,
     members: Kind,
-    role: Role,
-    /// Bits of [`flag`].
+    /// Bits of [`flag`], and above them the role.
     flags: u8,
     first: Link,
     len: u16,
@@ -68,6 +67,8 @@ pub(super) struct GroupKey {
 }
 
 mod flag {
+    /// Where the role begins.
+    pub(super) const ROLE: u32 = 3;
     pub(super) const USED: u8 = 1;
     pub(super) const BLIND: u8 = 1 << 1;
     /// Blind because of something that happened since the running relist began.
@@ -89,7 +90,6 @@ impl Group {
         namespace: Text::EMPTY,
         name: Text::EMPTY,
         members: Kind::ReplicaSet,
-        role: Role::IN_NAMESPACE,
         flags: 0,
         first: None,
         len: 0,
@@ -98,8 +98,8 @@ impl Group {
     };
 
     pub(super) const fn key(&self) -> GroupKey {
-        let Self { members, role, namespace, name, uid, .. } = *self;
-        GroupKey { members, role, namespace, name, uid }
+        let Self { members, flags, namespace, name, uid, .. } = *self;
+        GroupKey { members, role: Role(flags >> flag::ROLE), namespace, name, uid }
     }
 
     pub(super) const fn is_blind(&self) -> bool {
@@ -170,19 +170,9 @@ impl Groups {
         if let Some(group) = self.groups.get_mut(slot.index()) {
             let GroupKey { members, role, namespace, name, uid } = *key;
             let bucket = group.bucket;
-            let flags = flag::USED;
-            *group = Group {
-                uid,
-                namespace,
-                name,
-                members,
-                role,
-                flags,
-                first: None,
-                len: 0,
-                bucket,
-                next,
-            };
+            let flags = flag::USED | role.0 << flag::ROLE;
+            *group =
+                Group { uid, namespace, name, members, flags, first: None, len: 0, bucket, next };
         }
         Ok(slot)
     }

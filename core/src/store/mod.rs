@@ -62,4 +62,4 @@ const _: () = {
     assert!(TableMemory::<ControllerRevision, 1>::PER_OBJECT == 80);
     assert!(TableMemory::<PersistentVolumeClaim, 1>::PER_OBJECT == 76);
 };
-const _: () = assert!(size_of::<Group>() == 32);
+const _: () = assert!(size_of::<Group>() == 30);

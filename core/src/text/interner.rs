@@ -1,6 +1,7 @@
 //! Texts and label sets, each stored once, in a table of equal cells.
 //!
-//! A text is cut into pieces of 16 bytes. A cell holds one piece and a link to the cell before
+//! A text is cut into pieces of 16 bytes, the last of which is filled up with zeros: no text here ends with
+//! such bytes. A cell holds one piece and a link to the cell before
 //! it, and equal cells are one cell: so texts that begin alike share their beginning, equal texts
 //! are the same cell, and comparing two of them compares two numbers. A cell is counted by its
 //! users and by the cells behind it, and is free again when nobody needs it.
@@ -36,9 +37,11 @@ pub struct Cell {
     /// Handles to the text that ends here, and cells whose `before` this is. [`Cell::MANY`] of them are
     /// not counted any more: the text stays for ever.
     users: u16,
-    len: u8,
-    piece: [u8; PIECE],
+    piece: Piece,
 }
+
+/// A piece of text.
+pub(crate) type Piece = [u8; PIECE];
 
 /// The table of interned texts. `C` is `[Cell; N]` where it lives and `[Cell]` where it is used.
 #[derive(Debug)]
@@ -82,8 +85,7 @@ impl<const N: usize> Interner<[Cell; N]> {
     /// A table without texts: all zero.
     pub const fn new() -> Self {
         const { assert!(N > 0 && N <= Slot::MOST) };
-        let empty =
-            Cell { bucket: None, next: None, before: None, users: 0, len: 0, piece: [0; PIECE] };
+        let empty = Cell { bucket: None, next: None, before: None, users: 0, piece: [0; PIECE] };
         Self { seed: 0, free: None, fresh: 0, used: 0, cells: [empty; N] }
     }
 }
@@ -106,18 +108,16 @@ impl Interner {
     /// The handle of `bytes`, storing them if they are new. Each handle is returned with
     /// [`release`](Self::release) once.
     pub fn intern(&mut self, bytes: &[u8]) -> Result<Text, TextFull> {
-        self.intern_pieces(bytes.chunks(PIECE))
+        self.intern_pieces(pieces_of(bytes))
     }
 
-    /// As [`intern`](Self::intern), for a text that comes in pieces: all but the last have
-    /// [`PIECE`] bytes.
+    /// As [`intern`](Self::intern), for a text that comes in pieces.
     pub(crate) fn intern_pieces(
         &mut self,
-        pieces: impl Iterator<Item = impl AsRef<[u8]>>,
+        pieces: impl Iterator<Item = Piece>,
     ) -> Result<Text, TextFull> {
         let mut last = None;
         for piece in pieces {
-            let piece = piece.as_ref();
             match self.find_after(last, piece) {
                 Some(found) => last = Some(found),
                 None => match self.insert_after(last, piece) {
@@ -135,7 +135,7 @@ impl Interner {
     /// The handle of `bytes` if they are stored; it is not counted.
     pub fn find(&self, bytes: &[u8]) -> Option<Text> {
         let mut last = None;
-        for piece in bytes.chunks(PIECE) {
+        for piece in pieces_of(bytes) {
             last = Some(self.find_after(last, piece)?);
         }
         Some(Text(last))
@@ -157,32 +157,30 @@ impl Interner {
         self.free_unused(text.0);
     }
 
-    /// The pieces of a text, last one first.
-    pub(crate) fn pieces_backwards(&self, text: Text) -> impl Iterator<Item = &[u8]> {
+    /// The pieces of a text, last one first and with what it is filled up with.
+    pub(crate) fn pieces_backwards(&self, text: Text) -> impl Iterator<Item = &Piece> {
         let mut at = text.0;
         core::iter::from_fn(move || {
             let cell = self.cells.get(at?.index())?;
             at = cell.before;
-            cell.piece.get(..usize::from(cell.len))
+            Some(&cell.piece)
         })
     }
 
     /// The pieces of a text in order. Quadratic in their number, which is small for names.
     pub fn pieces(&self, text: Text) -> impl Iterator<Item = &[u8]> {
         let count = self.pieces_backwards(text).count();
-        (0..count).rev().filter_map(move |skipped| self.pieces_backwards(text).nth(skipped))
+        (0..count).rev().filter_map(move |skipped| {
+            let piece = self.pieces_backwards(text).nth(skipped)?;
+            Some(if skipped == 0 { without_filling(piece) } else { piece })
+        })
     }
 
     /// Whether a text is exactly these bytes.
     pub fn is(&self, text: Text, bytes: &[u8]) -> bool {
-        let mut rest = bytes;
-        self.pieces_backwards(text).all(|piece| match rest.strip_suffix(piece) {
-            Some(shorter) => {
-                rest = shorter;
-                true
-            }
-            None => false,
-        }) && rest.is_empty()
+        let mut pieces = bytes.chunks(PIECE).rev().map(fill_up);
+        self.pieces_backwards(text).all(|piece| pieces.next().as_ref() == Some(piece))
+            && pieces.next().is_none()
     }
 
     /// A hash that nobody outside can predict, for the indices of tables beside this one.
@@ -202,20 +200,19 @@ impl Interner {
         self.cells.len()
     }
 
-    fn find_after(&self, before: Link, piece: &[u8]) -> Link {
+    fn find_after(&self, before: Link, piece: Piece) -> Link {
         let mut at = self.cells.get(self.bucket_of(before, piece))?.bucket;
         loop {
             let slot = at?;
             let cell = self.cells.get(slot.index())?;
-            let len = usize::from(cell.len);
-            if cell.before == before && cell.piece.get(..len) == Some(piece) {
+            if cell.before == before && cell.piece == piece {
                 return Some(slot);
             }
             at = cell.next;
         }
     }
 
-    fn insert_after(&mut self, before: Link, piece: &[u8]) -> Link {
+    fn insert_after(&mut self, before: Link, piece: Piece) -> Link {
         let slot = self.allocate()?;
         let bucket = self.bucket_of(before, piece);
         let next = self.cells.get_mut(bucket)?.bucket.replace(slot);
@@ -223,8 +220,7 @@ impl Interner {
         cell.next = next;
         cell.before = before;
         cell.users = 0;
-        cell.len = piece.len() as u8;
-        cell.piece.get_mut(..piece.len())?.copy_from_slice(piece);
+        cell.piece = piece;
         self.retain(Text(before));
         Some(slot)
     }
@@ -256,7 +252,6 @@ impl Interner {
             self.unlink(slot, &cell);
             if let Some(freed) = self.cells.get_mut(slot.index()) {
                 freed.next = self.free.replace(slot);
-                freed.len = 0;
             }
             self.used -= 1;
             at = cell.before;
@@ -267,12 +262,8 @@ impl Interner {
     }
 
     fn unlink(&mut self, slot: Slot, cell: &Cell) {
-        let bucket = cell
-            .piece
-            .get(..usize::from(cell.len))
-            .map(|piece| self.bucket_of(cell.before, piece))
-            .and_then(|bucket| self.cells.get_mut(bucket));
-        let Some(head) = bucket else { return };
+        let bucket = self.bucket_of(cell.before, cell.piece);
+        let Some(head) = self.cells.get_mut(bucket) else { return };
         if head.bucket == Some(slot) {
             head.bucket = cell.next;
             return;
@@ -287,13 +278,30 @@ impl Interner {
         }
     }
 
-    fn bucket_of(&self, before: Link, piece: &[u8]) -> usize {
+    fn bucket_of(&self, before: Link, piece: Piece) -> usize {
         let hash = self.hash(|hasher| {
-            hasher.write(piece);
+            hasher.write(&piece);
             hasher.write_u16(Text(before).bits());
         });
         bucket(hash, self.cells.len())
     }
+}
+
+fn pieces_of(bytes: &[u8]) -> impl Iterator<Item = Piece> {
+    bytes.chunks(PIECE).map(fill_up)
+}
+
+fn fill_up(bytes: &[u8]) -> Piece {
+    let mut piece = [0; PIECE];
+    for (place, byte) in piece.iter_mut().zip(bytes) {
+        *place = *byte;
+    }
+    piece
+}
+
+fn without_filling(piece: &Piece) -> &[u8] {
+    let last = piece.iter().rposition(|byte| *byte != 0);
+    piece.get(..last.map_or(0, |last| last + 1)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! everything before: `pod-template-hash` of the ReplicaSets of a Deployment, and what the pods and revisions
 //! of a StatefulSet have, with what most of them differ in at the very end.
 
-use super::interner::PIECE;
+use super::interner::Piece;
 use super::{Fingerprint, Interner, Label, Text, TextFull};
 
 /// The fingerprints of the keys that come last, in this order; a test compares them.
@@ -71,22 +71,22 @@ impl LabelSet {
 
     /// All labels, in no order that means anything.
     pub fn iter(self, texts: &Interner) -> impl Iterator<Item = Label> + '_ {
-        texts.pieces_backwards(self.0).filter_map(decode)
+        texts.pieces_backwards(self.0).map(decode)
     }
 }
 
 /// Two fingerprints as one piece of an interned sequence.
-pub(super) fn encode(label: Label) -> [u8; PIECE] {
+pub(super) fn encode(label: Label) -> Piece {
     let both = u128::from(label.key.to_bits()) | u128::from(label.value.to_bits()) << 64;
     both.to_le_bytes()
 }
 
-pub(super) fn decode(piece: &[u8]) -> Option<Label> {
-    let both = u128::from_le_bytes(piece.try_into().ok()?);
-    Some(Label {
+pub(super) fn decode(piece: &Piece) -> Label {
+    let both = u128::from_le_bytes(*piece);
+    Label {
         key: Fingerprint::from_bits(both as u64),
         value: Fingerprint::from_bits((both >> 64) as u64),
-    })
+    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub use name::{Name, NameDisplay};
 pub use selector::{Expression, InvalidSelector, Operator, Selector};
 pub use stored_selector::{StoreSelectorError, StoredSelector};
 
-const _: () = assert!(size_of::<Cell>() == 26);
+const _: () = assert!(size_of::<Cell>() == 24);
 const _: () = assert!(size_of::<Name>() == 10);
 
 /// Appends as much of a text as fits, in whole characters.

@@ -156,7 +156,7 @@ impl StoredSelector {
         texts: &Interner,
         value_of: impl Fn(Fingerprint) -> Option<Fingerprint>,
     ) -> bool {
-        let mut pieces = texts.pieces_backwards(self.expressions).filter_map(decode).peekable();
+        let mut pieces = texts.pieces_backwards(self.expressions).map(decode).peekable();
         while let Some(Label { key, value: tag }) = pieces.next() {
             let value = value_of(key);
             let mut listed = false;
@@ -203,7 +203,7 @@ impl State {
 /// operator): read backwards, the operator comes first and its values follow.
 const VALUE: Fingerprint = Fingerprint::from_bits(0);
 
-fn pieces(expression: Expression<'_>) -> impl Iterator<Item = [u8; super::interner::PIECE]> {
+fn pieces(expression: Expression<'_>) -> impl Iterator<Item = super::interner::Piece> {
     let head = Label { key: expression.key, value: tag_of(expression.operator) };
     let values = expression.values.iter().map(|&value| Label { key: value, value: VALUE });
     values.chain(core::iter::once(head)).map(encode)

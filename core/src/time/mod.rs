@@ -46,6 +46,22 @@ impl Instant {
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
+
+    /// The instant in little memory: milliseconds that begin again after 49 days, since only differences
+    /// count; never 0.
+    pub(crate) fn stamp(self) -> u32 {
+        ((self.0 / 1_000) as u32).wrapping_add(1).max(1)
+    }
+
+    /// Time since a [`stamp`](Self::stamp), in whole milliseconds.
+    pub(crate) fn since_stamp(self, earlier: u32) -> Duration {
+        Duration::from_millis(u64::from(self.stamp().wrapping_sub(earlier)))
+    }
+
+    /// The beginning of its millisecond.
+    pub(crate) const fn in_millis(self) -> Self {
+        Self(self.0 / 1_000 * 1_000)
+    }
 }
 
 impl Duration {

@@ -193,7 +193,7 @@ fn expire_after_five_minutes_and_not_before() {
     assert!(expectations.are_satisfied(key, start));
     expectations.expect_creations(key, 1, start);
     assert!(!expectations.are_satisfied(key, start + Duration::from_secs(300)));
-    assert!(expectations.are_satisfied(key, start + Duration::from_micros(300_000_001)));
+    assert!(expectations.are_satisfied(key, start + Duration::from_millis(300_001)));
     // Observing something nobody awaits is harmless.
     expectations.creation_observed(key);
     expectations.creation_observed(key);

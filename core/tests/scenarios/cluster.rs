@@ -21,11 +21,13 @@ use crate::server::{Answer, Server, status};
 pub(crate) type Memory = resources! { pods: 200, replica_sets: 40, deployments: 10 };
 pub(crate) type Space = Workspace<4, 3, 64>;
 
-/// What the server shows.
+/// What the server knows.
 const KINDS: &[Kind] = &[
     Kind::Pod,
     Kind::ReplicaSet,
     Kind::Deployment,
+    #[cfg(feature = "replication-controller")]
+    Kind::ReplicationController,
     #[cfg(feature = "statefulset")]
     Kind::StatefulSet,
     #[cfg(feature = "statefulset")]
@@ -41,6 +43,8 @@ pub(crate) enum Accident {
     LostBefore,
     /// The answer does not come back.
     LostAfter,
+    /// The request does not reach the server, but nobody can tell.
+    Vanished,
     /// The source of its body is gone.
     SourceGone,
     /// The server answers with this code and reason, and does nothing.
@@ -88,6 +92,8 @@ pub(crate) struct Cluster<'a> {
     /// So long the server answers every request with 429 and this `Retry-After`.
     pub(crate) busy_for: Option<Duration>,
     pub(crate) retry_after: u32,
+    /// The server does not show objects of this kind.
+    pub(crate) hidden: Option<Kind>,
     /// Requests whose target has this in it are answered with 429 and `Retry-After: 60`.
     pub(crate) refused: Option<&'static str>,
 }
@@ -160,6 +166,7 @@ impl<'a> Cluster<'a> {
             inspect: None,
             busy_for: None,
             retry_after: 2,
+            hidden: None,
             refused: None,
         }
     }
@@ -257,6 +264,7 @@ impl<'a> Cluster<'a> {
             }
             Some(Accident::LostBefore) => Err(Failure::NotSent),
             Some(Accident::LostAfter) => self.serve(&request).and(Err(Failure::Ambiguous)),
+            Some(Accident::Vanished) => Err(Failure::Ambiguous),
             Some(Accident::SourceGone) => Err(Failure::Source(404)),
             #[cfg(feature = "statefulset")]
             Some(Accident::Refused(code, reason)) => Ok(status(code, reason, "by accident")),
@@ -402,11 +410,11 @@ impl<'a> Cluster<'a> {
 
     fn watch(&mut self) -> bool {
         let mut happened = false;
-        for which in 0..KINDS.len() {
-            happened |= self.watch_kind(which);
-        }
-        for kind in Kind::ALL.iter().filter(|kind| !KINDS.contains(kind)) {
-            happened |= self.refuse_watch(*kind);
+        for (which, kind) in KINDS.iter().enumerate() {
+            happened |= match self.hidden == Some(*kind) {
+                true => self.refuse_watch(*kind),
+                false => self.watch_kind(which),
+            };
         }
         happened
     }

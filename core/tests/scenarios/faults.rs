@@ -5,7 +5,7 @@ use picokube_core::time::Duration;
 use serde_json::json;
 
 use crate::cluster::{Accident, Cluster, Memory, Space, with_cluster};
-use crate::user::deployment;
+use crate::user::{deployment, replica_set};
 
 /// The server has what it should have, and nothing twice.
 fn assert_three_pods(cluster: &Cluster<'_>) {
@@ -227,8 +227,9 @@ fn what_one_controller_does_not_see_keeps_no_other_from_acting() {
     let mut memory = Box::new(Mixed::new());
     let mut space = Box::new(Space::new());
     let settings = Settings { rate: None, ..Settings::DEFAULT };
-    // It is answered 403 when it asks for ReplicationControllers.
     let mut cluster = Cluster::of(memory.parts(), &mut space, 3, settings);
+    // It is answered 403 when it asks for them.
+    cluster.hidden = Some(picokube_core::kind::Kind::ReplicationController);
     cluster.create("deployments", deployment("web", 3));
     cluster.rollout();
     assert_three_pods(&cluster);
@@ -303,7 +304,8 @@ fn a_deployment_that_is_blind_lets_go_of_its_worker() {
             "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "fat"}}, "template": {}},
         }));
         cluster.run(Duration::from_secs(20));
-        assert!(!cluster.events("ControllerMemoryFull").is_empty(), "after {steps} steps");
+        let told = cluster.events("FaultyObject");
+        assert!(told[0].contains("metadata.labels: has too many"), "after {steps} steps: {told:?}");
         let next = cluster.manager.poll_at().map(|at| at.since(cluster.now));
         let soon = Duration::from_millis(900);
         assert!(next.is_none_or(|wait| wait > soon), "after {steps} steps, wakes in {next:?}");
@@ -340,5 +342,23 @@ fn a_deployment_that_waits_holds_up_nobody_elses_replica_set() {
         cluster.run(Duration::from_secs(20));
         let solo = cluster.pods(|pod| pod["metadata"]["labels"]["app"] == json!("solo"));
         assert_eq!(solo.len(), 2, "while Deployments wait for a minute");
+    });
+}
+
+/// Who never hears what became of a request asks less and less often.
+#[test]
+fn requests_that_vanish_are_sent_less_and_less_often() {
+    with_cluster(|cluster| {
+        cluster.create("replicasets", replica_set("db", 1));
+        cluster.storm = Some((1, &[Accident::Vanished]));
+        cluster.run(Duration::from_secs(1));
+        assert!(!cluster.sent.is_empty());
+        cluster.run(Duration::from_secs(600));
+        // After 1 s, eight times; then after twice as long each time. A pod, and its status twice.
+        assert!(cluster.sent.len() < 60, "{}", cluster.sent.len());
+        cluster.storm = None;
+        cluster.run(Duration::from_secs(1_100));
+        cluster.rollout();
+        assert_eq!(cluster.pods(|_| true).len(), 1);
     });
 }

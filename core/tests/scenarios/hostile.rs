@@ -1,256 +1,204 @@
 //! One tenant's objects, whatever is in them, do not touch another's.
 
+use picokube_core::manager::Settings;
 use picokube_core::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::select;
 use proptest::test_runner::RngSeed;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, Memory, Space};
-use crate::user::deployment;
+use crate::cluster::{Cluster, Space};
+use crate::hostile_objects::{NAMESPACE, VICTIMS, odd};
+use crate::stateful::{stateful_set, with_claim};
+use crate::user::{deployment, replica_set, replication_controller};
 
-/// Where they are; what is to stay as it is, is in `default`.
-const NAMESPACE: &str = "evil";
+type Memory = picokube_core::resources! {
+    pods: 200, replica_sets: 40, deployments: 10, replication_controllers: 10, stateful_sets: 10,
+    controller_revisions: 40, persistent_volume_claims: 40,
+};
 
-/// A part of an object, under a path such as `/spec/replicas`.
-type Part = (&'static str, Value);
+/// What is to stay as it is: kind, name, and how many pods it has in addition to what all have. It is in
+/// `default`.
+const VICTIMS_OF: [(&str, &str, i64); 4] = [
+    ("deployments", "web", 1),
+    ("replicasets", "lone", 0),
+    ("replicationcontrollers", "old", 0),
+    ("statefulsets", "db", 0),
+];
 
 proptest! {
     #![proptest_config(the_same_each_time())]
     #[test]
-    fn a_tenants_objects_touch_nobody_else(objects in vec(object(), 1..7), seed in any::<u64>()) {
+    fn a_tenants_objects_touch_nobody_else(objects in vec(odd(), 1..8), seed in any::<u64>()) {
         let mut memory = Box::new(Memory::new());
         let mut space = Box::new(Space::new());
-        let mut cluster = Cluster::new(&mut memory, &mut space, seed);
-        cluster.create("deployments", deployment("web", 3));
+        let settings = Settings { rate: None, ..Settings::DEFAULT };
+        let mut cluster = Cluster::of(memory.parts(), &mut space, seed, settings);
+        create_victims(&mut cluster);
         cluster.rollout();
-        let victim = cluster.server.of("replicasets").next().unwrap()["metadata"].clone();
-        for (number, (plural, parts)) in objects.iter().enumerate() {
-            let object = assemble(number, parts, &victim);
-            cluster.server.import(plural, NAMESPACE, object);
+        assert_victims(&cluster, 1);
+        let victims = named_victims(&cluster);
+        let keys = others_in_default(&cluster);
+        let mut names = vec![];
+        let before = cluster.sent.len();
+        for (number, odd) in objects.iter().enumerate() {
+            let object = odd.assemble(number, &victims);
+            names.push((odd.plural, object["metadata"]["name"].as_str().unwrap().to_string()));
+            cluster.server.import(odd.plural, NAMESPACE, object);
             cluster.settle();
         }
-        cluster.scale("web", 5);
-        cluster.rollout();
-        assert_web(&cluster, 5);
+        cluster.run(Duration::from_secs(10));
+        // Nobody has even looked at the others.
+        let sent = &cluster.sent[before..];
+        let elsewhere = sent.iter().find(|(_, target)| !target.contains("/namespaces/evil/"));
+        prop_assert_eq!(elsewhere, None);
+        scale_all(&mut cluster, 2);
+        assert_victims(&cluster, 2);
         cluster.set_image("web", "app:v2");
+        cluster.set_image_of_set("db", "app:v2");
         cluster.rollout();
-        assert_web(&cluster, 5);
-        for (number, (plural, _)) in objects.iter().enumerate() {
-            cluster.server.expel(plural, NAMESPACE, &format!("odd-{number}"));
+        assert_victims(&cluster, 2);
+        prop_assert_eq!(cluster.revisions_of_db(), 2);
+        for (plural, name) in &names {
+            cluster.server.expel(plural, NAMESPACE, name);
             cluster.settle();
         }
         cluster.run(Duration::from_secs(60));
-        cluster.scale("web", 2);
-        cluster.rollout();
-        assert_web(&cluster, 2);
+        scale_all(&mut cluster, 1);
+        assert_victims(&cluster, 1);
+        // Claims stay, as the policy says; what was there at first is there.
+        prop_assert!(keys.iter().all(|key| cluster.server.objects.contains_key(key)));
     }
 }
 
 /// Others are for who looks for them, with more cases and another seed.
 fn the_same_each_time() -> ProptestConfig {
-    ProptestConfig { cases: 48, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() }
+    ProptestConfig { cases: 64, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() }
+}
+
+fn create_victims(cluster: &mut Cluster<'_>) {
+    cluster.create("deployments", deployment("web", 2));
+    cluster.create("replicasets", replica_set("lone", 1));
+    cluster.create("replicationcontrollers", replication_controller("old", 1));
+    cluster.create("statefulsets", with_claim(stateful_set("db", 1)));
+}
+
+/// Metadata of objects that odd ones name.
+fn named_victims(cluster: &Cluster<'_>) -> [Value; VICTIMS] {
+    let any = |plural: &str, name: &str| {
+        let mut objects = cluster.server.of(plural).map(|object| &object["metadata"]);
+        objects.find(|meta| meta["name"].as_str().unwrap().starts_with(name)).unwrap().clone()
+    };
+    [
+        any("replicasets", "web"),
+        any("replicasets", "lone"),
+        any("replicationcontrollers", "old"),
+        any("statefulsets", "db"),
+        any("pods", "db"),
+        any("controllerrevisions", "db"),
+    ]
+}
+
+/// What nobody has a reason to replace.
+fn others_in_default(cluster: &Cluster<'_>) -> Vec<crate::server::Key> {
+    let is_kept = |plural: &str| !["pods", "events"].contains(&plural);
+    cluster.server.objects.keys().filter(|(plural, ..)| is_kept(plural)).cloned().collect()
+}
+
+/// All victims have so many pods, the Deployment one more.
+fn scale_all(cluster: &mut Cluster<'_>, replicas: i64) {
+    for (plural, name, more) in VICTIMS_OF {
+        cluster.patch(plural, name, &json!({"spec": {"replicas": replicas + more}}));
+    }
+    cluster.rollout();
 }
 
 /// All is as it would be without anybody else.
-fn assert_web(cluster: &Cluster<'_>, replicas: i64) {
-    let web = cluster.deployment("web");
-    assert_eq!(web["status"]["availableReplicas"], json!(replicas));
-    assert_eq!(web["status"]["observedGeneration"], web["metadata"]["generation"]);
-    let pods = cluster.pods(|pod| pod["metadata"]["deletionTimestamp"].is_null());
-    assert_eq!(pods.len() as i64, replicas);
-    let sizes: i64 = cluster.sets().iter().map(|(_, size)| size).sum();
-    assert_eq!(sizes, replicas);
-    let told = cluster.server.of("events").find(|event| {
-        let about = &event["involvedObject"];
-        let is_blind =
-            ["ControllerMemoryFull", "FaultyObject"].iter().any(|it| event["reason"] == *it);
-        about["namespace"] == json!("default") && is_blind
-    });
+fn assert_victims(cluster: &Cluster<'_>, replicas: i64) {
+    for (plural, name, more) in VICTIMS_OF {
+        let victim = cluster.server.get(plural, name).unwrap();
+        assert_eq!(victim["status"]["availableReplicas"], json!(replicas + more), "{name}");
+        assert_eq!(victim["status"]["observedGeneration"], victim["metadata"]["generation"]);
+        let is_its = |pod: &Value| pod["metadata"]["labels"]["app"] == json!(name);
+        let stays = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_null();
+        let pods = cluster.pods(|pod| is_its(pod) && stays(pod));
+        assert_eq!(pods.len() as i64, replicas + more, "{name}: {pods:?}");
+    }
+    let claims = cluster.server.of("persistentvolumeclaims");
+    let is_ours = |it: &&Value| it["metadata"]["namespace"] == json!("default");
+    assert!(claims.filter(is_ours).count() as i64 >= replicas);
+    let told = cluster
+        .server
+        .of("events")
+        .find(|event| event["involvedObject"]["namespace"] == json!("default") && is_blind(event));
     assert!(told.is_none(), "{told:?}");
 }
 
-/// An object of its parts. Whoever names `VICTIM` names a ReplicaSet of the other namespace.
-fn assemble(number: usize, parts: &[Part], victim: &Value) -> Value {
-    let mut object = json!({
-        "metadata": {
-            "name": format!("odd-{number}"), "namespace": NAMESPACE, "generation": 1,
-            "uid": format!("00000000-0000-4000-9000-{number:012x}"),
-            "creationTimestamp": "2026-03-01T00:00:00Z",
-        },
-        // Its own workloads are not the point.
-        "spec": {"replicas": 0, "template": {"metadata": {"labels": {"app": "web"}}, "spec": {}}},
-        "status": {},
-    });
-    for (path, value) in parts {
-        let text = value.to_string();
-        let text = text.replace("VICTIM-NAME", victim["name"].as_str().unwrap());
-        let text = text.replace("VICTIM-UID", victim["uid"].as_str().unwrap());
-        let (parent, member) = path.rsplit_once('/').unwrap();
-        let parent = object.pointer_mut(parent).unwrap().as_object_mut().unwrap();
-        parent.insert(member.to_owned(), serde_json::from_str(&text).unwrap());
+impl Cluster<'_> {
+    fn revisions_of_db(&self) -> usize {
+        let revisions = self.server.of("controllerrevisions");
+        revisions.filter(|it| it["metadata"]["namespace"] == json!("default")).count()
     }
-    object
 }
 
-fn object() -> impl Strategy<Value = (&'static str, Vec<Part>)> {
-    let pod = vec(prop_oneof![metadata(), pod()], 1..8).prop_map(|parts| ("pods", parts));
-    let set =
-        vec(prop_oneof![metadata(), workload()], 1..8).prop_map(|parts| ("replicasets", parts));
-    let deployment =
-        vec(prop_oneof![metadata(), workload()], 1..8).prop_map(|parts| ("deployments", parts));
-    prop_oneof![pod, set, deployment]
+/// Whoever owns an object that cannot be read is told which one it is, and what is wrong with it; nobody
+/// else is told anything.
+#[test]
+fn an_own_object_that_cannot_be_read_is_named_with_its_field() {
+    let node = json!({"spec": {"nodeName": "n".repeat(300)}});
+    let time = json!({"metadata": {"deletionTimestamp": "never"}});
+    let uid = "00000000-0000-4000-8000-0000000000ff";
+    let of_pod = json!({"metadata": {"deletionTimestamp": "never", "ownerReferences": [
+        {"apiVersion": "v1", "kind": "Pod", "name": "db-0", "uid": uid, "controller": true}]}});
+    let (replicas, revision) = (json!({"spec": {"replicas": "2"}}), json!({"revision": "last"}));
+    for (owner, kind, plural, patch, fault) in [
+        ("lone", "Pod", "pods", &node, "spec.nodeName: is too long"),
+        ("old", "Pod", "pods", &node, "spec.nodeName: is too long"),
+        ("db", "Pod", "pods", &node, "spec.nodeName: is too long"),
+        ("web", "ReplicaSet", "replicasets", &replicas, "spec.replicas: has the wrong type"),
+        (
+            "db",
+            "ControllerRevision",
+            "controllerrevisions",
+            &revision,
+            "revision: has the wrong type",
+        ),
+        // Nobody's, and its pod's.
+        ("db", CLAIM, "persistentvolumeclaims", &time, "metadata.deletionTimestamp: is malformed"),
+        (
+            "db",
+            CLAIM,
+            "persistentvolumeclaims",
+            &of_pod,
+            "metadata.deletionTimestamp: is malformed",
+        ),
+    ] {
+        let mut memory = Box::new(Memory::new());
+        let mut space = Box::new(Space::new());
+        let settings = Settings { rate: None, ..Settings::DEFAULT };
+        let mut cluster = Cluster::of(memory.parts(), &mut space, 1, settings);
+        create_victims(&mut cluster);
+        cluster.rollout();
+        let names = cluster.server.of(plural).map(|object| object["metadata"]["name"].as_str());
+        let name = names.flatten().find(|name| name.contains(owner)).unwrap().to_string();
+        let pods = cluster.pods(|_| true);
+        cluster.patch(plural, &name, patch);
+        cluster.run(Duration::from_secs(60));
+        let told: Vec<_> = cluster.server.of("events").filter(|event| is_blind(event)).collect();
+        let about: Vec<_> = told.iter().map(|event| &event["involvedObject"]["name"]).collect();
+        assert_eq!(about, [owner], "{plural} {name}");
+        let expected = format!(
+            "{kind} \"{name}\" cannot be kept: {fault}; nothing is created or deleted for \"{owner}\" \
+             until it can"
+        );
+        assert_eq!(told[0]["message"], json!(expected));
+        assert_eq!(cluster.pods(|_| true), pods);
+    }
 }
 
-fn metadata() -> impl Strategy<Value = Part> {
-    prop_oneof![
-        3 => owners().prop_map(|owners| ("/metadata/ownerReferences", owners)),
-        2 => labels().prop_map(|labels| ("/metadata/labels", labels)),
-        2 => annotations().prop_map(|annotations| ("/metadata/annotations", annotations)),
-        1 => (1..200_usize).prop_map(|count| ("/metadata/finalizers", json!(vec!["x.io/y"; count]))),
-        1 => Just(("/metadata/deletionTimestamp", json!("2026-03-01T00:00:30Z"))),
-        1 => deep().prop_map(|deep| ("/metadata/managedFields", json!([{"fieldsV1": deep}]))),
-        1 => deep().prop_map(|deep| ("/metadata/ofTheFuture", deep)),
-        1 => deep().prop_map(|deep| ("/ofTheFuture", deep)),
-    ]
-}
+const CLAIM: &str = "PersistentVolumeClaim";
 
-/// References that the API server accepts: at most one of them is a controller's.
-fn owners() -> impl Strategy<Value = Value> {
-    let uid = prop_oneof![
-        Just("abc".to_owned()),
-        Just("VICTIM-UID".to_owned()),
-        Just("x".repeat(300)),
-        "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}",
-    ];
-    let kind = select(vec!["Foo", "ReplicaSet", "Deployment", "StatefulSet", "replicaset", "Ä"]);
-    let name = prop_oneof![Just("VICTIM-NAME".to_owned()), "[a-z]{1,253}"];
-    let controller = select(vec![None, Some(false), Some(true)]);
-    let owner = (uid, kind, name, controller).prop_map(|(uid, kind, name, controller)| {
-        json!({"apiVersion": "v1", "kind": kind, "name": name, "uid": uid, "controller": controller})
-    });
-    vec(owner, 0..5).prop_map(|mut owners| {
-        let controllers = owners.iter_mut().filter(|owner| owner["controller"] == json!(true));
-        controllers.skip(1).for_each(|owner| owner["controller"] = json!(false));
-        json!(owners)
-    })
-}
-
-fn labels() -> impl Strategy<Value = Value> {
-    (select(vec![0, 1, 63, 64, 65, 1000]), select(vec!["web", "other"])).prop_map(|(count, app)| {
-        let labels = (0..count).map(|number| (format!("label-{number}"), json!("x".repeat(63))));
-        let mut labels: Map<String, Value> = labels.collect();
-        labels.insert("app".to_owned(), json!(app));
-        json!(labels)
-    })
-}
-
-fn annotations() -> impl Strategy<Value = Value> {
-    let key = select(vec![
-        "deployment.kubernetes.io/revision",
-        "deployment.kubernetes.io/revision-history",
-        "deployment.kubernetes.io/desired-replicas",
-        "deployment.kubernetes.io/max-replicas",
-        "deprecated.deployment.rollback.to",
-        "controller.kubernetes.io/pod-deletion-cost",
-        "k8s.io/initial-events-end",
-        "kubectl.kubernetes.io/last-applied-configuration",
-        "anything/else",
-    ]);
-    let value = prop_oneof![
-        Just("x".repeat(100_000)),
-        Just("-99999999999999999999".to_owned()),
-        Just("true".to_owned()),
-        Just("{\"a\":[\"\\u0000".to_owned()),
-        ".{0,40}",
-    ];
-    vec((key, value), 1..6).prop_map(|pairs| {
-        let pairs = pairs.into_iter().map(|(key, value)| (key.to_owned(), json!(value)));
-        json!(pairs.collect::<Map<String, Value>>())
-    })
-}
-
-/// Something that is nested deeply.
-fn deep() -> impl Strategy<Value = Value> {
-    (0..100_usize, any::<bool>()).prop_map(|(depth, array)| {
-        (0..depth).fold(json!(1.5e300), |inner, _| match array {
-            true => json!([inner, null]),
-            false => json!({"a": inner}),
-        })
-    })
-}
-
-fn pod() -> impl Strategy<Value = Part> {
-    let restarts = select(vec![0, 255, 65_536, i32::MAX]);
-    prop_oneof![
-        ".{0,20}".prop_map(|phase| ("/status/phase", json!(phase))),
-        "[a-z]{0,253}".prop_map(|node| ("/spec/nodeName", json!(node))),
-        restarts.prop_map(|count| {
-            (
-                "/status/containerStatuses",
-                json!(vec![json!({"name": "a", "restartCount": count}); 60]),
-            )
-        }),
-        conditions().prop_map(|conditions| ("/status/conditions", conditions)),
-        deep().prop_map(|deep| ("/spec/ofTheFuture", deep)),
-        Just(("/spec/containers", json!(vec![json!({"ports": [{"containerPort": "http"}]}); 200]))),
-    ]
-}
-
-/// What ReplicaSets and Deployments have in common, or what one of them has and the other ignores.
-fn workload() -> impl Strategy<Value = Part> {
-    let share = prop_oneof![
-        Just(json!("25%")),
-        Just(json!("0%")),
-        Just(json!("2147483647%")),
-        Just(json!(i32::MAX)),
-        Just(json!(0)),
-    ];
-    let number = select(vec![i64::from(i32::MIN), -1, 0, i64::from(i32::MAX)]);
-    prop_oneof![
-        2 => selector().prop_map(|selector| ("/spec/selector", selector)),
-        1 => conditions().prop_map(|conditions| ("/status/conditions", conditions)),
-        1 => share.prop_map(|share| {
-            ("/spec/strategy", json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": share}}))
-        }),
-        1 => ".{0,20}".prop_map(|kind| ("/spec/strategy", json!({"type": kind}))),
-        1 => number.clone().prop_map(|number| ("/spec/minReadySeconds", json!(number.max(0)))),
-        1 => number.clone().prop_map(|number| ("/status/availableReplicas", json!(number))),
-        1 => number.prop_map(|number| ("/status/observedGeneration", json!(number))),
-        1 => any::<bool>().prop_map(|paused| ("/spec/paused", json!(paused))),
-        1 => deep().prop_map(|deep| {
-            let template = json!({"metadata": {"labels": {"app": "web"}}, "spec": {"ofTheFuture": deep}});
-            ("/spec/template", template)
-        }),
-        1 => deep().prop_map(|deep| ("/status/ofTheFuture", deep)),
-    ]
-}
-
-/// A selector that selects what the template makes: the API server accepts no other.
-fn selector() -> impl Strategy<Value = Value> {
-    let values = |count: usize| (0..count).map(|number| json!(format!("value-{number}")));
-    let expression = (select(vec!["In", "NotIn", "Exists"]), 1..60_usize);
-    let expression = expression.prop_map(move |(operator, count)| match operator {
-        "In" => json!({"key": "app", "operator": "In",
-            "values": values(count).chain([json!("web")]).collect::<Vec<_>>()}),
-        "NotIn" => {
-            json!({"key": "app", "operator": "NotIn", "values": values(count).collect::<Vec<_>>()})
-        }
-        operator => json!({"key": "app", "operator": operator}),
-    });
-    (any::<bool>(), vec(expression, 1..30)).prop_map(|(labels, expressions)| {
-        let labels = if labels { json!({"app": "web"}) } else { json!({}) };
-        json!({"matchLabels": labels, "matchExpressions": expressions})
-    })
-}
-
-fn conditions() -> impl Strategy<Value = Value> {
-    let kind = select(vec!["Ready", "Available", "Progressing", "ReplicaFailure", "Ä"]);
-    let status = select(vec!["True", "False", "Unknown", "Maybe"]);
-    let condition = (kind, status, 0..40_000_usize).prop_map(|(kind, status, length)| {
-        json!({"type": kind, "status": status, "reason": "R".repeat(length / 40), "lastUpdateTime": null,
-            "message": "m".repeat(length), "lastTransitionTime": "2026-03-01T00:00:00.123456Z"})
-    });
-    vec(condition, 0..6).prop_map(|conditions| json!(conditions))
+/// Whether an event tells that somebody is blind.
+fn is_blind(event: &Value) -> bool {
+    ["ControllerMemoryFull", "FaultyObject"].iter().any(|reason| event["reason"] == *reason)
 }

@@ -4,7 +4,10 @@ mod cluster;
 mod decoder;
 mod economy;
 mod faults;
+#[cfg(all(feature = "statefulset", feature = "replication-controller"))]
 mod hostile;
+#[cfg(all(feature = "statefulset", feature = "replication-controller"))]
+mod hostile_objects;
 mod kubelet;
 mod replicasets;
 mod rolling;

@@ -3,20 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cluster::{Accident, Cluster, with_cluster};
-
-fn replica_set(replicas: i32) -> Value {
-    json!({
-        "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "db"},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": "db"}},
-            "template": {
-                "metadata": {"labels": {"app": "db"}},
-                "spec": {"containers": [{"name": "app", "image": "app:v1"}]},
-            },
-        },
-    })
-}
+use crate::user::replica_set;
 
 fn pod(name: &str, app: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": app}},
@@ -40,7 +27,7 @@ fn orphans_that_match_are_adopted_and_others_left_alone() {
         owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "batch/v1", "kind": "Job",
             "name": "job", "uid": "00000000-0000-4000-8000-00000000dead", "controller": true}]);
         cluster.create("pods", owned);
-        cluster.create("replicasets", replica_set(3));
+        cluster.create("replicasets", replica_set("db", 3));
         cluster.rollout();
         assert_eq!(owner(cluster, "lost"), json!("db"));
         assert_eq!(owner(cluster, "stranger"), json!(null));
@@ -55,7 +42,7 @@ fn orphans_that_match_are_adopted_and_others_left_alone() {
 #[test]
 fn a_selector_that_is_none_creates_nothing() {
     with_cluster(|cluster| {
-        let mut set = replica_set(3);
+        let mut set = replica_set("db", 3);
         let selector = json!({"matchExpressions": [{"key": "app", "operator": "Resembles"}]});
         set["spec"]["selector"] = selector;
         cluster.create("replicasets", set);
@@ -73,7 +60,7 @@ fn a_pod_that_cannot_be_adopted_does_not_keep_others_from_it() {
             }
             cluster.settle();
             cluster.accident = Some((format!("pods/{lost}"), Accident::LostBefore));
-            cluster.create("replicasets", replica_set(3));
+            cluster.create("replicasets", replica_set("db", 3));
             let earlier = cluster.server.log.len();
             cluster.rollout();
             assert_eq!(cluster.accident, None, "it has happened");
@@ -95,7 +82,7 @@ fn a_pod_that_cannot_be_adopted_does_not_keep_others_from_it() {
 #[test]
 fn a_pod_that_no_longer_matches_is_released_and_replaced() {
     with_cluster(|cluster| {
-        cluster.create("replicasets", replica_set(2));
+        cluster.create("replicasets", replica_set("db", 2));
         cluster.rollout();
         let name = cluster.pods(|_| true)[0].clone();
         cluster.patch("pods", &name, &json!({"metadata": {"labels": {"app": "debug"}}}));
@@ -113,7 +100,7 @@ fn a_pod_that_no_longer_matches_is_released_and_replaced() {
 #[test]
 fn scaling_down_takes_the_pods_that_are_worth_least() {
     with_cluster(|cluster| {
-        cluster.create("replicasets", replica_set(4));
+        cluster.create("replicasets", replica_set("db", 4));
         cluster.rollout();
         let names = cluster.pods(|_| true);
         let cost = "controller.kubernetes.io/pod-deletion-cost";
@@ -130,7 +117,7 @@ fn scaling_down_takes_the_pods_that_are_worth_least() {
 #[test]
 fn failed_pods_are_replaced_and_kept() {
     with_cluster(|cluster| {
-        cluster.create("replicasets", replica_set(2));
+        cluster.create("replicasets", replica_set("db", 2));
         cluster.rollout();
         let name = cluster.pods(|_| true)[0].clone();
         cluster.pod(&name, Some("status"), &json!({"status": {"phase": "Failed"}}));
@@ -147,7 +134,7 @@ fn failed_pods_are_replaced_and_kept() {
 fn a_refused_pod_is_told_of_and_tried_again() {
     with_cluster(|cluster| {
         cluster.server.quota = Some(2);
-        cluster.create("replicasets", replica_set(5));
+        cluster.create("replicasets", replica_set("db", 5));
         cluster.run(picokube_core::time::Duration::from_secs(20));
         assert_eq!(cluster.pods(|_| true).len(), 2);
         let condition = status(cluster)["conditions"][0].clone();
@@ -170,7 +157,7 @@ fn a_refused_pod_is_told_of_and_tried_again() {
 fn a_replica_set_that_is_gone_by_now_is_no_failure_to_create() {
     with_cluster(|cluster| {
         cluster.accident = Some(("/pods".into(), Accident::SourceGone));
-        cluster.create("replicasets", replica_set(2));
+        cluster.create("replicasets", replica_set("db", 2));
         cluster.run(picokube_core::time::Duration::from_secs(20));
         assert!(cluster.accident.is_none(), "no pod was asked for");
         assert_eq!(cluster.events("FailedCreate"), [""; 0]);
@@ -182,7 +169,7 @@ fn a_replica_set_that_is_gone_by_now_is_no_failure_to_create() {
 #[test]
 fn pods_count_as_available_when_they_have_been_ready_long_enough() {
     with_cluster(|cluster| {
-        let mut db = replica_set(1);
+        let mut db = replica_set("db", 1);
         db["spec"]["minReadySeconds"] = json!(3);
         cluster.create("replicasets", db);
         cluster.rollout();
@@ -198,7 +185,7 @@ fn pods_count_as_available_when_they_have_been_ready_long_enough() {
 #[test]
 fn a_namespace_that_goes_away_is_left_in_peace() {
     with_cluster(|cluster| {
-        cluster.create("replicasets", replica_set(3));
+        cluster.create("replicasets", replica_set("db", 3));
         cluster.server.terminating_namespace = true;
         cluster.run(picokube_core::time::Duration::from_secs(200));
         assert_eq!(cluster.events("FailedCreate").len(), 0);

@@ -108,12 +108,14 @@ impl Server {
     }
 
     /// Puts an object where it is, just as it is.
+    #[cfg(all(feature = "statefulset", feature = "replication-controller"))]
     pub(crate) fn import(&mut self, plural: &str, namespace: &str, object: Value) {
         let name = object["metadata"]["name"].as_str().unwrap().to_string();
         self.store("ADDED", (plural.into(), namespace.into(), name), object, 201);
     }
 
     /// Takes an object away, whatever it says.
+    #[cfg(all(feature = "statefulset", feature = "replication-controller"))]
     pub(crate) fn expel(&mut self, plural: &str, namespace: &str, name: &str) {
         let key = (plural.to_string(), namespace.to_string(), name.to_string());
         if let Some(object) = self.objects.get(&key).cloned() {
@@ -193,7 +195,7 @@ impl Server {
         let graceful = key.0 == "pods"
             && !object["spec"]["nodeName"].is_null()
             && options.is_none_or(|options| options["gracePeriodSeconds"] != json!(0))
-            && !["Failed", "Succeeded"].contains(&object["status"]["phase"].as_str().unwrap());
+            && !["Failed", "Succeeded"].iter().any(|phase| object["status"]["phase"] == *phase);
         if graceful {
             if object["metadata"]["deletionTimestamp"].is_null() {
                 let mut object = object;

@@ -55,6 +55,129 @@ fn a_revision_of_the_history_is_deleted_once() {
     });
 }
 
+/// The watch has not told yet that the revision of a set that was has been left behind: a second one of
+/// the same template would make every pod outdated.
+#[test]
+fn a_revision_that_was_left_behind_is_not_made_again() {
+    with_stateful(|cluster| {
+        cluster.create("statefulsets", stateful_set("web", 2));
+        cluster.patient_rollout();
+        cluster.lag.insert(Kind::ControllerRevision, Duration::from_secs(30));
+        let orphan = json!({"metadata": {"ownerReferences": null}});
+        let revision = cluster.server.of("controllerrevisions").next().unwrap();
+        let revision = revision["metadata"]["name"].as_str().unwrap().to_string();
+        cluster.patch("controllerrevisions", &revision, &orphan);
+        for pod in ["web-0", "web-1"] {
+            cluster.patch("pods", pod, &orphan);
+        }
+        cluster.server.expel("statefulsets", "default", "web");
+        cluster.run(Duration::from_secs(1));
+        cluster.create("statefulsets", stateful_set("web", 2));
+        assert_done(cluster, "created again");
+        assert_eq!(cluster.server.of("controllerrevisions").count(), 1);
+        assert_eq!(cluster.writes("DELETE", "pods"), Vec::<String>::new());
+    });
+}
+
+/// A pod is made for a claim that has gone, as the watch tells only later: the pod waits for it, and
+/// nothing else will ever happen to it.
+#[test]
+fn a_claim_that_was_gone_all_along_is_made_anew() {
+    with_stateful(|cluster| {
+        cluster.create("statefulsets", with_claim(stateful_set("web", 1)));
+        cluster.patient_rollout();
+        cluster.lag.insert(Kind::PersistentVolumeClaim, Duration::from_secs(30));
+        cluster.server.expel("persistentvolumeclaims", "default", "data-web-0");
+        cluster.server.expel("pods", "default", "web-0");
+        cluster.run(Duration::from_secs(10));
+        assert_eq!(cluster.pod_history("ADDED"), ["web-0", "web-0"]);
+        cluster.run(Duration::from_secs(60));
+        let claims: Vec<_> = cluster.server.of("persistentvolumeclaims").collect();
+        assert_eq!(claims.len(), 1);
+        assert_done(cluster, "made anew");
+    });
+}
+
+/// A pod that belongs to nobody stood in the way for long: its end is heard of, whatever the back-off.
+#[test]
+fn a_name_that_is_free_again_is_taken_at_once() {
+    with_stateful(|cluster| {
+        cluster.create("statefulsets", stateful_set("web", 2));
+        cluster.patient_rollout();
+        cluster.patch("pods", "web-1", &json!({"metadata": {"labels": {"app": "other"}}}));
+        cluster.run(Duration::from_secs(600));
+        assert_eq!(cluster.pod_history("ADDED"), ["web-0", "web-1"]);
+        cluster.server.expel("pods", "default", "web-1");
+        cluster.run(Duration::from_secs(1));
+        assert_eq!(cluster.pod_history("ADDED"), ["web-0", "web-1", "web-1"]);
+        assert_done(cluster, "made anew");
+    });
+}
+
+/// The set is deleted without its claims while the watches lag behind: who gives a claim to a set that
+/// was, gives it to the garbage collector.
+#[test]
+fn a_claim_that_was_left_behind_is_not_given_to_the_set_that_was() {
+    with_stateful(|cluster| {
+        cluster.create("statefulsets", with_claim(stateful_set("web", 1)));
+        cluster.patient_rollout();
+        let uid = cluster.server.get("statefulsets", "web").unwrap()["metadata"]["uid"].clone();
+        for kind in [Kind::StatefulSet, Kind::Pod, Kind::PersistentVolumeClaim] {
+            cluster.lag.insert(kind, Duration::from_secs(30));
+        }
+        let policy = json!({"whenDeleted": "Delete", "whenScaled": "Retain"});
+        let policy = json!({"spec": {"persistentVolumeClaimRetentionPolicy": policy}});
+        cluster.patch("statefulsets", "web", &policy);
+        cluster.run(Duration::from_secs(29));
+        cluster.advance(Duration::from_secs(29));
+        // The garbage collector lets go of the claim, which changes it, and the set goes.
+        let orphan = json!({"metadata": {"annotations": {"orphaned": "by the collector"}}});
+        cluster.patch("persistentvolumeclaims", "data-web-0", &orphan);
+        cluster.server.expel("statefulsets", "default", "web");
+        cluster.run(Duration::from_secs(100));
+        let claim = cluster.server.get("persistentvolumeclaims", "data-web-0").unwrap();
+        let owners = claim["metadata"]["ownerReferences"].to_string();
+        assert!(!owners.contains(uid.as_str().unwrap()), "{claim}");
+    });
+}
+
+/// The claim is another one than is known, until the watch tells: nobody waits for the back-off then.
+#[test]
+fn a_claim_that_had_changed_is_given_to_its_set_when_the_watch_tells() {
+    with_stateful(|cluster| {
+        cluster.create("statefulsets", with_claim(stateful_set("web", 1)));
+        cluster.patient_rollout();
+        cluster.lag.insert(Kind::PersistentVolumeClaim, Duration::from_secs(600));
+        let changed = json!({"metadata": {"annotations": {"changed": "by somebody"}}});
+        cluster.patch("persistentvolumeclaims", "data-web-0", &changed);
+        let policy = json!({"whenDeleted": "Delete", "whenScaled": "Retain"});
+        let policy = json!({"spec": {"persistentVolumeClaimRetentionPolicy": policy}});
+        cluster.patch("statefulsets", "web", &policy);
+        cluster.run(Duration::from_secs(605));
+        assert_eq!(cluster.claim_owners("data-web-0"), ["StatefulSet web"]);
+        assert_done(cluster, "given");
+    });
+}
+
+/// Somebody else has made a revision, and the watch tells of it when all is done.
+#[test]
+fn a_revision_that_is_told_of_late_is_looked_at() {
+    with_stateful(|cluster| {
+        let set = with(stateful_set("web", 1), "revisionHistoryLimit", json!(0));
+        cluster.create("statefulsets", set);
+        cluster.patient_rollout();
+        let mut other = cluster.server.of("controllerrevisions").next().unwrap().clone();
+        other["metadata"]["name"] = json!("web-other");
+        other["data"]["spec"]["template"]["spec"]["containers"][0]["image"] = json!("app:other");
+        other["revision"] = json!(2);
+        cluster.create("controllerrevisions", other);
+        cluster.run(Duration::from_secs(60));
+        // It was the newest, and is history.
+        assert_eq!(cluster.revisions(), [(3, "app:v1".into())]);
+        assert_done(cluster, "told");
+    });
+}
+
 /// With OrderedReady, nothing follows what failed.
 #[test]
 fn pods_that_are_put_in_order_wait_for_each_other() {
@@ -211,6 +334,47 @@ fn a_revision_that_goes_before_its_pod_comes_is_made_anew() {
         assert!(is_there || waits, "seed {seed}: nobody is going to go on");
         assert_done(&mut cluster, "made anew");
         assert_eq!(cluster.server.of("controllerrevisions").count(), 1);
+    }
+}
+
+/// A pod that has taken the name and the place of one that was to be deleted stays, if it is what is wanted.
+#[test]
+fn a_pod_that_takes_the_place_of_another_is_not_deleted_for_it() {
+    for seed in 0..40 {
+        let mut memory = Box::new(crate::stateful::Memory::new());
+        let mut space = Box::new(Space::new());
+        let mut cluster = Cluster::of(memory.parts(), &mut space, seed, NO_RATE);
+        let set = with(stateful_set("web", 2), "podManagementPolicy", json!("Parallel"));
+        cluster.create("statefulsets", set);
+        cluster.patient_rollout();
+        let good = cluster.server.get("pods", "web-1").unwrap().clone();
+        for pod in ["web-0", "web-1"] {
+            cluster.pod(pod, Some("status"), &json!({"status": {"phase": "Failed"}}));
+        }
+        // Both are going to be deleted, one after the other.
+        while cluster.writes("DELETE", "pods").is_empty() {
+            if !cluster.step() {
+                cluster.advance(Duration::from_millis(1));
+            }
+        }
+        let other = cluster.replace_pod("web-1", &good);
+        cluster.patient_rollout();
+        let pod = cluster.server.get("pods", "web-1").unwrap();
+        assert_eq!(pod["metadata"]["uid"], other, "seed {seed}");
+        assert_done(&mut cluster, "replaced");
+    }
+}
+
+impl Cluster<'_> {
+    /// Somebody else deletes a pod and makes another of the same name, which runs; its uid.
+    fn replace_pod(&mut self, name: &str, good: &Value) -> Value {
+        self.finish(name);
+        let mut pod = good.clone();
+        pod["metadata"]["name"] = json!(name);
+        let status = pod["status"].take();
+        let uid = self.create("pods", pod)["metadata"]["uid"].clone();
+        self.pod(name, Some("status"), &json!({"status": status}));
+        uid
     }
 }
 

@@ -105,8 +105,8 @@ fn a_rollback_renews_the_old_revision() {
 }
 
 #[test]
-fn a_revision_name_that_is_taken_is_avoided() {
-    // By a stranger's, by one whose data is another, and by an equal one that is not selected.
+fn a_revision_name_that_is_taken_is_avoided_unless_its_data_is_the_same() {
+    // By one whose data is another, and by equal ones that are not selected or another set's.
     for owner in [None, Some("DaemonSet"), Some("StatefulSet")] {
         for is_equal in [false, true] {
             with_stateful(|cluster| {
@@ -134,8 +134,13 @@ fn a_revision_name_that_is_taken_is_avoided() {
                 cluster.create("statefulsets", stateful_set("web", 1));
                 cluster.patient_rollout();
                 let status = &cluster.server.get("statefulsets", "web").unwrap()["status"];
-                assert_eq!(status["collisionCount"], json!(1), "{owner:?} {is_equal}");
-                assert_eq!(cluster.server.of("controllerrevisions").count(), 2);
+                // Of what a DaemonSet has, only the name is looked at.
+                let is_used = is_equal && owner != Some("DaemonSet");
+                let collisions = i32::from(!is_used);
+                assert_eq!(status["collisionCount"], json!(collisions), "{owner:?} {is_equal}");
+                assert_eq!(status["updateRevision"] == json!(name), is_used);
+                let revisions = cluster.server.of("controllerrevisions").count();
+                assert_eq!(revisions, if is_used { 1 } else { 2 });
                 assert_eq!(cluster.images(), ["web-0 app:v1"]);
                 assert!(cluster.sent.len() - before < 20, "{:?}", &cluster.sent[before..]);
                 cluster.assert_rests("collided");

@@ -22,8 +22,35 @@ pub(crate) fn deployment(name: &str, replicas: i32) -> Value {
     })
 }
 
+/// A ReplicaSet of nobody's.
+pub(crate) fn replica_set(name: &str, replicas: i32) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "app", "image": "app:v1"}]},
+            },
+        },
+    })
+}
+
+#[cfg(feature = "replication-controller")]
+pub(crate) fn replication_controller(name: &str, replicas: i32) -> Value {
+    let mut object = replica_set(name, replicas);
+    object["apiVersion"] = json!("v1");
+    object["kind"] = json!("ReplicationController");
+    object["spec"]["selector"] = json!({"app": name});
+    object
+}
+
 fn api_of(plural: &str) -> &'static str {
-    if ["pods", "persistentvolumeclaims"].contains(&plural) { "/api/v1" } else { "/apis/apps/v1" }
+    match plural {
+        "pods" | "persistentvolumeclaims" | "replicationcontrollers" => "/api/v1",
+        _ => "/apis/apps/v1",
+    }
 }
 
 impl Cluster<'_> {

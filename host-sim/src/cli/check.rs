@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::sim::{self, Outcome, Plan, Violation};
+use crate::sim::{self, Outcome, Plan, Violation, Workload};
 
-use super::CheckOptions;
+use super::{CheckOptions, WorkloadOption};
 
 /// Lines of the story of a failure.
 const STORY: usize = 25;
@@ -29,9 +29,20 @@ pub(super) fn check(options: &CheckOptions) -> Result<()> {
 }
 
 fn plan(options: &CheckOptions, seed: u64) -> Plan {
-    match options.deployments {
-        Some(deployments) => Plan::of_deployments(seed, usize::from(deployments)),
-        None => Plan::from_seed(seed),
+    match (options.deployments, options.workload) {
+        (Some(deployments), _) => Plan::of_deployments(seed, usize::from(deployments)),
+        (None, Some(workload)) => Plan::of_workload(seed, workload.into()),
+        (None, None) => Plan::from_seed(seed),
+    }
+}
+
+impl From<WorkloadOption> for Workload {
+    fn from(option: WorkloadOption) -> Self {
+        match option {
+            WorkloadOption::Deployments => Self::Deployments,
+            WorkloadOption::StatefulSets => Self::StatefulSets,
+            WorkloadOption::Both => Self::Both,
+        }
     }
 }
 
@@ -229,7 +240,9 @@ fn tell(options: &CheckOptions, plan: &Plan, outcome: &Outcome, violation: &Viol
         println!("  {line}");
     }
     let size = options.deployments.map_or(String::new(), |n| format!(" --deployments {n}"));
-    println!("\nTo see all of it:\n  picokube check --seed {seed}{size} --trace");
+    let workload = options.workload.as_ref().and_then(clap::ValueEnum::to_possible_value);
+    let workload = workload.map_or(String::new(), |it| format!(" --workload {}", it.get_name()));
+    println!("\nTo see all of it:\n  picokube check --seed {seed}{size}{workload} --trace");
     if options.no_shrink {
         return;
     }

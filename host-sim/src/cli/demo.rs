@@ -1,4 +1,5 @@
-//! `picokube up --demo`: three Deployments, a rollout, one that fails, and an undo, as they happen.
+//! `picokube up --demo`: three Deployments, a rollout, one that fails, and an undo; a StatefulSet and a
+//! canary; as they happen.
 //!
 //! In a terminal it is a table that is drawn again and again; elsewhere it is a line for every
 //! change.
@@ -26,12 +27,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a spectator wants to look at what was achieved.
 const PAUSE: Duration = Duration::from_secs(2);
 
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 7] = [
     "apply three Deployments",
     "roll out web: from app:1 to app:2",
     "roll out api: to an image that does not exist",
     "undo that",
+    "apply a StatefulSet: db, whose pods come one by one, with a claim each",
+    "update db: the last pod only, a canary",
+    "update the others",
 ];
+
+const STATEFUL_SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+const DB: &str = "/apis/apps/v1/namespaces/default/statefulsets/db";
+/// The ordinal of its last pod.
+const LAST: u64 = 2;
 
 /// Plays and shows the demo; then goes on showing the cluster until it is dropped.
 pub(super) async fn run(shared: Arc<SharedServer>, url: String) -> Result<()> {
@@ -67,11 +76,46 @@ async fn play<P: FnMut(&str)>(show: &mut Show<'_, P>) -> Result<()> {
     show.begin(3);
     set_image(shared, "api", "app:1").await?;
     show.until(|all| all.iter().all(is_rolled_out)).await?;
+
+    show.begin(4);
+    ask(shared, Method::POST, STATEFUL_SETS, &stateful_set("db", LAST + 1)).await?;
+    show.until_sets(is_rolled_out).await?;
+
+    show.begin(5);
+    let strategy = |partition: u64| json!({"rollingUpdate": {"partition": partition}});
+    ask(shared, Method::PATCH, DB, &json!({"spec": {"updateStrategy": strategy(LAST)}})).await?;
+    set_image_of(shared, DB, "app:2").await?;
+    show.until_sets(|db| is_rolled_out_to(db, 1)).await?;
+
+    show.begin(6);
+    ask(shared, Method::PATCH, DB, &json!({"spec": {"updateStrategy": strategy(0)}})).await?;
+    show.until_sets(|db| is_rolled_out_to(db, LAST + 1)).await?;
     show.begin(STEPS.len());
     Ok(())
 }
 
-fn deployment(name: &str, replicas: usize) -> Value {
+/// Whether so many pods of a StatefulSet are of the latest template, and all are available.
+fn is_rolled_out_to(set: &Value, updated: u64) -> bool {
+    let mut set = set.clone();
+    let is_updated = set["status"]["updatedReplicas"] == updated;
+    set["status"]["updatedReplicas"] = set["spec"]["replicas"].clone();
+    is_updated && is_rolled_out(&set)
+}
+
+fn stateful_set(name: &str, replicas: u64) -> Value {
+    let request = json!({"requests": {"storage": "1Gi"}});
+    let claim = json!({"accessModes": ["ReadWriteOnce"], "resources": request});
+    let mut set = deployment(name, replicas);
+    set["kind"] = json!("StatefulSet");
+    set["spec"]["serviceName"] = json!(name);
+    set["spec"]["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec": claim}]);
+    if let Some(spec) = set["spec"].as_object_mut() {
+        spec.remove("progressDeadlineSeconds");
+    }
+    set
+}
+
+fn deployment(name: &str, replicas: u64) -> Value {
     json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -89,9 +133,13 @@ fn deployment(name: &str, replicas: usize) -> Value {
 }
 
 async fn set_image(shared: &SharedServer, name: &str, image: &str) -> Result<()> {
+    set_image_of(shared, &format!("{DEPLOYMENTS}/{name}"), image).await
+}
+
+async fn set_image_of(shared: &SharedServer, path: &str, image: &str) -> Result<()> {
     let containers = json!([{"name": "app", "image": image}]);
     let patch = json!({"spec": {"template": {"spec": {"containers": containers}}}});
-    ask(shared, Method::PATCH, &format!("{DEPLOYMENTS}/{name}"), &patch).await
+    ask(shared, Method::PATCH, path, &patch).await
 }
 
 /// Whether the deadline of a rollout has passed.
@@ -143,10 +191,24 @@ impl<P: FnMut(&str)> Show<'_, P> {
 
     /// Shows the cluster until its Deployments are as the step wants them, and a while longer.
     async fn until(&mut self, achieved: impl Fn(&[Value]) -> bool) -> Result<()> {
+        self.until_objects("deployments", achieved).await
+    }
+
+    /// Likewise, for StatefulSets.
+    async fn until_sets(&mut self, achieved: impl Fn(&Value) -> bool) -> Result<()> {
+        let all = |sets: &[Value]| !sets.is_empty() && sets.iter().all(&achieved);
+        self.until_objects("statefulsets", all).await
+    }
+
+    async fn until_objects(
+        &mut self,
+        plural: &str,
+        achieved: impl Fn(&[Value]) -> bool,
+    ) -> Result<()> {
         let give_up = Instant::now() + PATIENCE;
-        while !achieved(&objects(self.shared, "deployments")) {
+        while !achieved(&objects(self.shared, plural)) {
             if Instant::now() > give_up {
-                bail!("the demo does not go on; does anybody else change its Deployments?");
+                bail!("the demo does not go on; does anybody else change its {plural}?");
             }
             self.glance();
             tokio::time::sleep(GLANCE).await;
@@ -215,6 +277,6 @@ mod tests {
     fn progress_marks_what_is_done_and_what_is_not() {
         let text = progress(1);
         let marks: Vec<char> = text.lines().filter_map(|line| line.chars().nth(2)).collect();
-        assert_eq!(marks, ['✓', '▸', ' ', ' ']);
+        assert_eq!(marks, ['✓', '▸', ' ', ' ', ' ', ' ', ' ']);
     }
 }

@@ -14,7 +14,7 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 use picokube_core::manager::Settings;
 
-use super::run::TERMINATING_REPLICAS;
+use super::run::{MAX_UNAVAILABLE, TERMINATING_REPLICAS};
 
 const PROGRAM: &str = "picokube-qemu";
 /// Where `cargo xtask firmware build` puts the image, below the folder that cargo builds in.
@@ -54,7 +54,11 @@ impl Device {
             bail!("{folder} is missing: `cargo build --package {PROGRAM}` builds it");
         }
         let lag = settings.status_lag.as_millis().to_string();
-        let gates = format!("{TERMINATING_REPLICAS}={}", settings.terminating_replicas);
+        let gates = [
+            (TERMINATING_REPLICAS, settings.terminating_replicas),
+            (MAX_UNAVAILABLE, settings.max_unavailable_stateful_set),
+        ];
+        let gates = gates.map(|(gate, is_on)| format!("{gate}={is_on}")).join(",");
         let pages = pages.map(|address| ["--status".to_owned(), address.to_string()]);
         let mut process = Command::new(&program)
             .arg("--image")

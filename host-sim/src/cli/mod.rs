@@ -1,5 +1,14 @@
 //! The command line.
 
+/// Like `println!`, but it makes no difference whether anybody takes it: who pipes a cluster into `head` does
+/// not mean to end it.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    }};
+}
+
 mod bench;
 mod check;
 mod demo;
@@ -159,8 +168,16 @@ struct CheckOptions {
     /// Draw what happens into an SVG file
     #[arg(long, value_name = "FILE", requires = "seed")]
     picture: Option<PathBuf>,
-    /// Deployments of each cluster [default: one to five]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=60))]
+    /// What users work with [default: by the seed]
+    #[arg(long, value_name = "WHAT")]
+    workload: Option<WorkloadOption>,
+    /// Deployments of each cluster, which has no StatefulSets then [default: one to five]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u8).range(1..=60),
+        conflicts_with = "workload",
+    )]
     deployments: Option<u8>,
     /// Threads [default: one per core]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
@@ -168,6 +185,18 @@ struct CheckOptions {
     /// Do not look for the least that still fails
     #[arg(long)]
     no_shrink: bool,
+}
+
+/// What users of simulated clusters work with.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum WorkloadOption {
+    /// Deployments alone, without a StatefulSet controller
+    Deployments,
+    /// StatefulSets alone
+    #[value(name = "statefulsets")]
+    StatefulSets,
+    /// Both
+    Both,
 }
 
 /// Options of `picokube run`.

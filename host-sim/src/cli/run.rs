@@ -38,7 +38,7 @@ pub(super) async fn run(options: RunOptions) -> Result<()> {
         _ => None,
     };
     endpoint.check(namespace).await?;
-    println!("controllers run against {}", endpoint.host);
+    say!("controllers run against {}", endpoint.host);
     let capacity = options.controllers.capacity;
     let address = options.controllers.metrics_bind_address;
     let controllers = controllers::start(controllers::Options { endpoint, capacity, settings })?;
@@ -70,7 +70,7 @@ fn namespaces(mut chosen: Vec<String>) -> Result<&'static [&'static str]> {
 pub(super) async fn serve(controllers: &Controllers, address: Option<SocketAddr>) -> Result<()> {
     if let Some(address) = address {
         let address = controllers.serve(address).await?;
-        println!("metrics and health on http://{address}");
+        say!("metrics and health on http://{address}");
     }
     Ok(())
 }
@@ -143,7 +143,7 @@ pub(super) fn settings(options: &ControllerOptions, defaults: &Defaults) -> Resu
 }
 
 pub(super) const TERMINATING_REPLICAS: &str = "DeploymentReplicaSetTerminatingReplicas";
-const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";
+pub(super) const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";
 
 #[cfg(test)]
 mod tests {

@@ -30,25 +30,25 @@ pub(super) async fn up(options: UpOptions) -> Result<()> {
     let running = Running::start(&options.serve, nodes).await?;
     running.introduce();
     if nodes == 0 {
-        println!("nodes: none; only clients move pods");
+        say!("nodes: none; only clients move pods");
     } else {
-        println!("nodes: {nodes} simulated");
+        say!("nodes: {nodes} simulated");
     }
     let mut device = None;
     let settings = settings(&options.controllers, &defaults(nodes))?;
     if let Some(image) = &options.firmware {
         let pages = options.controllers.metrics_bind_address;
         device = Some(Device::start(image.as_deref(), &running.url, &settings, pages)?);
-        println!("controllers: those of the firmware, on an emulated Cortex-M4");
+        say!("controllers: those of the firmware, on an emulated Cortex-M4");
     } else if options.no_controllers {
-        println!("controllers: none; nothing creates the pods of Deployments and ReplicaSets");
+        say!("controllers: none; nothing creates the pods of Deployments and ReplicaSets");
     } else {
         let endpoint = running.endpoint()?;
         let capacity = options.controllers.capacity;
         let options_of_run = controllers::Options { endpoint, capacity, settings };
         let controllers = controllers::start(options_of_run)?;
         running.cluster.shared().also_show_metrics_of(controllers.metrics_source());
-        println!("controllers: {}; over HTTP like any client", keys(settings.controllers));
+        say!("controllers: {}; over HTTP like any client", keys(settings.controllers));
         serve_health(&controllers, options.controllers.metrics_bind_address).await?;
     }
     if options.demo {
@@ -151,21 +151,21 @@ impl Running {
 
     /// Says where the server is and what to try.
     fn introduce(&self) {
-        println!("listening on {}", self.url);
+        say!("listening on {}", self.url);
         if self.outside != self.url {
-            println!("for others: {}", self.outside);
+            say!("for others: {}", self.outside);
         }
         match &self.kubeconfig {
             Some(path) => {
                 let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-                println!("\n  export KUBECONFIG={}\n", path.display());
+                say!("\n  export KUBECONFIG={}\n", path.display());
             }
-            None => println!("\n  (for kubectl: start with --write-kubeconfig FILE)\n"),
+            None => say!("\n  (for kubectl: start with --write-kubeconfig FILE)\n"),
         }
-        println!("Then try:");
-        println!("  kubectl get nodes");
-        println!("  kubectl run hello --image=nginx && kubectl get pods --watch");
-        println!("  kubectl run broken --image=app:crash-loop && kubectl describe pod broken\n");
+        say!("Then try:");
+        say!("  kubectl get nodes");
+        say!("  kubectl run hello --image=nginx && kubectl get pods --watch");
+        say!("  kubectl run broken --image=app:crash-loop && kubectl describe pod broken\n");
     }
 
     /// Shows the usual screen until Ctrl-C.
@@ -184,7 +184,7 @@ impl Running {
             interrupted = interrupted() => interrupted?,
             ended = meanwhile => ended?,
         }
-        println!("stopping");
+        say!("stopping");
         // Nobody else listens to this channel once the server has ended by itself.
         let _ = self.stop.send(true);
         let _ = tokio::time::timeout(Duration::from_secs(6), self.serving).await;
@@ -303,7 +303,7 @@ impl Security {
 fn certificates(directory: Option<&Path>, names: &ServerNames) -> Result<Certificates> {
     match directory {
         Some(directory) => {
-            Certificates::in_directory(directory, names, |news| println!("note: {news}"))
+            Certificates::in_directory(directory, names, |news| say!("note: {news}"))
         }
         None => Certificates::generate(names),
     }

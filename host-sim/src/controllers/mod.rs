@@ -23,7 +23,7 @@ use picokube_core::kind::Kind;
 use picokube_core::manager::{Manager, Settings, Workspace};
 use picokube_core::resources::Parts;
 use picokube_driver::runtime::{BodyBuffer, BodyBuffers, Lane, Runtime};
-use picokube_driver::{Buffers, Connection, Patience, Server};
+use picokube_driver::{Buffer, Connection, Patience, Server};
 
 pub use capacity::Capacity;
 pub use endpoint::{Credentials, Endpoint};
@@ -56,8 +56,8 @@ const _: () = assert!(Kind::COUNT + LANES < picokube_driver::WAITING);
 const WORKERS: usize = 5;
 /// Events that wait to be written, and that are remembered to be counted.
 const EVENTS: usize = 1024;
-/// A connection's memory. The head of any response of a Kubernetes API server fits the first.
-type ConnectionBuffers = Buffers<16_384, 2_048>;
+/// A connection's memory. The head of any response of a Kubernetes API server fits.
+type ConnectionBuffer = Buffer<16_384>;
 /// Bodies up to this size are kept for the next pod of the same ReplicaSet.
 const BODY_BUFFER: usize = 32 * 1024;
 
@@ -101,8 +101,8 @@ async fn run(endpoint: &Endpoint, settings: Settings, parts: Parts<'static>, que
     let mut workspace = Box::new(Workspace::<LANES, WORKERS, EVENTS>::new());
     let manager = Manager::new(parts, workspace.parts(), settings, random.next_u64());
     let runtime = &Runtime::new(manager);
-    let mut memory: Vec<ConnectionBuffers> =
-        (0..Kind::COUNT + 2 * LANES).map(|_| Buffers::new()).collect();
+    let mut memory: Vec<ConnectionBuffer> =
+        (0..Kind::COUNT + 2 * LANES).map(|_| Buffer::new()).collect();
     let mut memory_of_body_buffers = vec![vec![0; BODY_BUFFER]; LANES];
     let body_buffers: Vec<BodyBuffer<'_>> =
         memory_of_body_buffers.iter_mut().map(|bytes| BodyBuffer::new(bytes)).collect();

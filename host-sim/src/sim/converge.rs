@@ -1,10 +1,10 @@
 //! What must hold in the end: everything becomes as desired, and then nothing is written.
 
-use picokube_core::kind::Kind;
-
 use super::checks::{Model, Verdict};
 use super::clock::Moment;
+use super::device::KINDS;
 use super::memory::Room;
+use super::trace::Actor;
 use super::world::{Happening, World};
 
 const CONVERGENCE: &str = "everything becomes as desired";
@@ -65,6 +65,10 @@ impl World<'_> {
         if let Some(converged_at) = self.ending.converged_at {
             return self.look_at_silence(converged_at);
         }
+        if self.plan.shape.stateful_sets > 0 {
+            self.lend_a_hand();
+            self.observe(Actor::User);
+        }
         let quiet = self.now.micros_since(self.ending.last_write) >= LOOK_SECS * 1_000_000;
         let is_last = self.now >= patience;
         if quiet || is_last {
@@ -111,6 +115,7 @@ impl World<'_> {
         let model = self.checks.model();
         model.deployments_are_complete()?;
         model.replica_sets_have_their_pods()?;
+        model.stateful_sets_are_complete()?;
         model.nothing_is_left_behind()
     }
 
@@ -123,8 +128,9 @@ impl World<'_> {
     fn is_blind(&self) -> bool {
         self.devices.iter().flatten().any(|device| {
             let cache = device.manager.cache();
-            [Kind::Pod, Kind::ReplicaSet, Kind::Deployment]
+            KINDS
                 .into_iter()
+                .filter(|kind| device.manager.watches(*kind))
                 .any(|kind| cache.refused(kind) > 0 || cache.is_everyone_blind(kind))
         })
     }
@@ -151,7 +157,29 @@ impl World<'_> {
                     version(&mut cache.replica_sets.iter().map(|(_, d)| d.version().number())),
                 ),
                 ("pods", version(&mut cache.pods.iter().map(|(_, d)| d.version().number()))),
+                (
+                    "statefulsets",
+                    version(&mut cache.stateful_sets.iter().map(|(_, d)| d.version().number())),
+                ),
+                (
+                    "controllerrevisions",
+                    version(
+                        &mut cache.controller_revisions.iter().map(|(_, d)| d.version().number()),
+                    ),
+                ),
+                (
+                    "persistentvolumeclaims",
+                    version(
+                        &mut cache
+                            .persistent_volume_claims
+                            .iter()
+                            .map(|(_, d)| d.version().number()),
+                    ),
+                ),
             ] {
+                if !self.checks.looks_at(plural) {
+                    continue;
+                }
                 let resource = self.checks.resource(&self.server, plural);
                 let stored = version(&mut resource.range("", None).map(|entry| entry.revision));
                 if cached != stored {
@@ -228,6 +256,6 @@ impl Model {
     }
 }
 
-fn wrong(detail: String) -> Verdict {
+pub(super) fn wrong(detail: String) -> Verdict {
     Err((CONVERGENCE, detail))
 }

@@ -11,13 +11,21 @@ use picokube_core::watch::RequestId;
 use crate::random::Random;
 use crate::server::watch::Watch;
 
+use super::checks::Basis;
 use super::clock::{DeviceClock, Moment};
 use super::link::Link;
 use super::memory::Memory;
 use super::world::Happening;
 
-/// Every kind that is watched.
-pub(super) const KINDS: [Kind; 3] = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod];
+/// Every kind that is watched; the first three by controllers of Deployments alone.
+pub(super) const KINDS: [Kind; 6] = [
+    Kind::Deployment,
+    Kind::ReplicaSet,
+    Kind::Pod,
+    Kind::StatefulSet,
+    Kind::ControllerRevision,
+    Kind::PersistentVolumeClaim,
+];
 
 /// How a driver's connection tries again after a failure.
 const BACKOFF: Policy = Policy {
@@ -25,6 +33,20 @@ const BACKOFF: Policy = Policy {
     cap: Duration::from_secs(5),
     reset: Duration::from_secs(60),
 };
+
+/// Versions up to which a controller has been told, by kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told([u64; KINDS.len()]);
+
+impl Told {
+    pub(super) fn of(&self, kind: Kind) -> u64 {
+        self.0[index(kind)]
+    }
+
+    pub(super) fn set(&mut self, kind: Kind, version: u64) {
+        self.0[index(kind)] = version;
+    }
+}
 
 /// A controller that runs.
 pub(super) struct Device<'m> {
@@ -34,7 +56,10 @@ pub(super) struct Device<'m> {
     pub(super) boot: u64,
     pub(super) manager: Manager<'m>,
     pub(super) lanes: Vec<Lane>,
-    pub(super) streams: [Option<Stream>; 3],
+    streams: [Option<Stream>; KINDS.len()],
+    /// How far it has been told of each kind: a version of the server's. What it knows is as new as
+    /// that, or newer.
+    pub(super) told: Told,
     /// The body that was made last, for the next request that wants the same.
     pub(super) body_buffer: Option<(Splice, Bytes)>,
     pub(super) link: Link,
@@ -65,6 +90,8 @@ pub(super) struct Work {
     pub(super) request: Request,
     /// The making of its body, while that goes on.
     pub(super) splicing: Option<Box<Splicing>>,
+    /// What the controller may have known when it decided on it.
+    pub(super) basis: Basis,
 }
 
 /// A body in the making.
@@ -89,6 +116,8 @@ pub(super) struct Stream {
     pub(super) looks_at: Option<Moment>,
     /// The last events that were sent.
     pub(super) recent: std::collections::VecDeque<Bytes>,
+    /// The version of the list that is being read.
+    pub(super) listed: Option<u64>,
 }
 
 /// What a controller is started with.
@@ -116,7 +145,8 @@ impl<'m> Device<'m> {
             boot: start.boot,
             manager: Manager::new(parts, desk, start.settings, random.next_u64()),
             lanes: (0..start.lanes).map(|_| lane()).collect(),
-            streams: [const { None }; 3],
+            streams: [const { None }; KINDS.len()],
+            told: Told::default(),
             body_buffer: None,
             link: Link::new(start.delay_micros),
             wakes_at: None,
@@ -141,6 +171,12 @@ impl<'m> Device<'m> {
 
     pub(super) fn draw(&mut self) -> u32 {
         self.random.next_u64() as u32
+    }
+
+    /// The connections of the kinds that it watches.
+    pub(super) fn streams(&self) -> impl Iterator<Item = &Option<Stream>> {
+        let watched = KINDS.into_iter().zip(&self.streams);
+        watched.filter(|(kind, _)| self.manager.watches(*kind)).map(|(_, stream)| stream)
     }
 
     pub(super) fn stream_mut(&mut self, kind: Kind) -> &mut Option<Stream> {
@@ -173,11 +209,9 @@ impl<'m> Device<'m> {
 }
 
 /// The place of a kind among those watched.
-pub(super) fn index(kind: Kind) -> usize {
-    match kind {
-        Kind::Deployment => 0,
-        Kind::ReplicaSet => 1,
-        Kind::Pod => 2,
-        other => panic!("nothing simulates a {other:?}"),
+fn index(kind: Kind) -> usize {
+    match KINDS.iter().position(|it| *it == kind) {
+        Some(at) => at,
+        None => panic!("nothing simulates a {kind:?}"),
     }
 }

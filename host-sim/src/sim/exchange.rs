@@ -11,6 +11,7 @@ use crate::random::Random;
 use crate::server::request::Request as HttpRequest;
 use crate::server::response::Response;
 
+use super::checks::{Basis, Instant};
 use super::clock::Moment;
 use super::device::{Device, KINDS, Splicing, Work};
 use super::fault::Fault;
@@ -37,8 +38,8 @@ pub(super) struct Message {
 
 /// What a request is for.
 pub(super) enum Purpose {
-    /// It is one of the manager's.
-    Request { exchange: u64 },
+    /// It is one of the manager's, and what that may have known when it decided on it.
+    Request { exchange: u64, basis: Basis },
     /// It reads the source of a body.
     Source { exchange: u64 },
     /// It lists or watches.
@@ -146,7 +147,9 @@ impl<'m> World<'m> {
             return device.manager.response_end(request.ticket, local, Err(Failure::NotSent));
         }
         self.counts.requests += 1;
-        let issued = self.checks.issued(device, &operation, &request, &document, self.now);
+        let at =
+            Instant { now: self.now, wall: self.wall(), version: self.server.store().revision() };
+        let (basis, issued) = self.checks.issued(device, &operation, &request, &document, at);
         if let Err((property, detail)) = issued {
             self.violate(property, format!("{operation:?}: {detail}"));
         }
@@ -156,7 +159,8 @@ impl<'m> World<'m> {
                     device.body_buffer.as_ref().filter(|(made, _)| made.makes_the_same(splice));
                 if let Some((_, body)) = known {
                     let body = body.clone();
-                    device.lanes[lane].work = Some(Work { exchange: 0, request, splicing: None });
+                    let work = Work { exchange: 0, request, splicing: None, basis };
+                    device.lanes[lane].work = Some(work);
                     return self.send_request(device, lane, body);
                 }
                 let splicer = Splicer::new(splice);
@@ -165,7 +169,7 @@ impl<'m> World<'m> {
             Body::Empty | Body::Document => None,
         };
         let is_spliced = splicing.is_some();
-        device.lanes[lane].work = Some(Work { exchange: 0, request, splicing });
+        device.lanes[lane].work = Some(Work { exchange: 0, request, splicing, basis });
         if is_spliced {
             self.read_source(device, lane)
         } else {
@@ -187,7 +191,8 @@ impl<'m> World<'m> {
         if !body.is_empty() {
             http = http.with_body(work.request.content_type.name(), body);
         }
-        self.send(device, http, Purpose::Request { exchange })
+        let basis = work.basis.clone();
+        self.send(device, http, Purpose::Request { exchange, basis })
     }
 
     /// Asks for the next source of a body, or sends the body if it is complete.
@@ -257,7 +262,7 @@ impl<'m> World<'m> {
 
     fn fail(&mut self, device: usize, boot: u64, at: Moment, purpose: Purpose, failure: Failure) {
         let (exchange, is_source) = match purpose {
-            Purpose::Request { exchange } => (exchange, false),
+            Purpose::Request { exchange, .. } => (exchange, false),
             Purpose::Source { exchange } => (exchange, true),
             Purpose::Stream(opening) => {
                 return self.fail_opening(device, boot, at, opening, failure);
@@ -293,7 +298,11 @@ impl<'m> World<'m> {
         if let Purpose::Stream(opening) = purpose {
             return self.answer_stream(device, boot, sent, http, opening, fate);
         }
-        self.checks.arrives(!self.is_awaited(device, boot, &purpose));
+        let basis = match &purpose {
+            Purpose::Request { basis, .. } => Some(basis.clone()),
+            _ => None,
+        };
+        self.checks.arrives(!self.is_awaited(device, boot, &purpose), basis);
         let is_write = http.method != Method::GET;
         let before = self.server.store().revision();
         let response = match fate {
@@ -325,7 +334,7 @@ impl<'m> World<'m> {
 
     /// Whether the sender of a request still waits for its answer.
     fn is_awaited(&self, device: usize, boot: u64, purpose: &Purpose) -> bool {
-        let (Purpose::Request { exchange } | Purpose::Source { exchange }) = purpose else {
+        let (Purpose::Request { exchange, .. } | Purpose::Source { exchange }) = purpose else {
             return true;
         };
         let sender = self.devices[device].as_ref().filter(|sender| sender.boot == boot);
@@ -365,7 +374,7 @@ impl<'m> World<'m> {
             reply.cut = true;
         }
         let (exchange, is_source) = match purpose {
-            Purpose::Request { exchange } => (exchange, false),
+            Purpose::Request { exchange, .. } => (exchange, false),
             Purpose::Source { exchange } => (exchange, true),
             Purpose::Stream(_) => return,
         };

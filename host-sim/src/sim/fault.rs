@@ -72,6 +72,16 @@ pub enum Fault {
     SlowLink(u32),
 }
 
+/// The kinds whose watches break; the last three are watched for StatefulSets.
+const WATCHED: [Kind; 6] = [
+    Kind::Pod,
+    Kind::ReplicaSet,
+    Kind::Deployment,
+    Kind::StatefulSet,
+    Kind::ControllerRevision,
+    Kind::PersistentVolumeClaim,
+];
+
 /// The kinds of faults, each of which a seed may or may not have.
 const SORTS: usize = 21;
 
@@ -87,11 +97,11 @@ impl Fault {
         (0..SORTS).filter(|_| random.below(100) < percent).collect()
     }
 
-    /// A fault of one of the sorts.
-    pub(super) fn draw(random: &mut Random, sorts: &[usize]) -> Option<Self> {
+    /// A fault of one of the sorts; of watches, those of the first so many kinds.
+    pub(super) fn draw(random: &mut Random, sorts: &[usize], kinds: usize) -> Option<Self> {
         let sort = sorts.get(random.below(sorts.len() as u64) as usize)?;
         let mut below = |bound: u64| random.below(bound) as u32;
-        let kind = [Kind::Pod, Kind::ReplicaSet, Kind::Deployment][below(3) as usize];
+        let kind = WATCHED[below(kinds as u64) as usize];
         Some(match sort {
             0 => Self::LoseRequest,
             1 => Self::LoseAnswer,
@@ -193,11 +203,11 @@ mod tests {
         let mut random = Random::from_seed(3);
         let mut seen = std::collections::HashSet::new();
         for sort in 0..SORTS {
-            let fault = Fault::draw(&mut random, &[sort]).expect("a fault");
+            let fault = Fault::draw(&mut random, &[sort], WATCHED.len()).expect("a fault");
             seen.insert(std::mem::discriminant(&fault));
             assert!(!fault.to_string().is_empty());
         }
         assert_eq!(seen.len(), SORTS);
-        assert_eq!(Fault::draw(&mut random, &[]), None);
+        assert_eq!(Fault::draw(&mut random, &[], WATCHED.len()), None);
     }
 }

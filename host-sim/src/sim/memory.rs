@@ -10,6 +10,14 @@ pub(super) const MOST_LANES: usize = 4;
 type Roomy = resources! { pods: 320, replica_sets: 96, deployments: 32 };
 type Wide = resources! { pods: 1024, replica_sets: 768, deployments: 64 };
 type Tight = resources! { pods: 24, replica_sets: 12, deployments: 6 };
+type RoomyWithSets = resources! {
+    pods: 192, replica_sets: 96, deployments: 32,
+    stateful_sets: 8, controller_revisions: 96, persistent_volume_claims: 128,
+};
+type TightWithSets = resources! {
+    pods: 24, replica_sets: 12, deployments: 6,
+    stateful_sets: 3, controller_revisions: 9, persistent_volume_claims: 16,
+};
 type Work = Workspace<MOST_LANES, 5, 48>;
 
 /// How many objects a controller has room for.
@@ -19,7 +27,8 @@ pub enum Room {
     Roomy,
     /// For clusters of any size that can be asked for.
     Wide,
-    /// For 24 pods, 12 ReplicaSets and 6 Deployments: it may get full.
+    /// For 24 pods, 12 ReplicaSets and 6 Deployments, and for 3 StatefulSets, 9 revisions and 16
+    /// claims: it may get full.
     Tight,
 }
 
@@ -33,11 +42,18 @@ enum Resources {
     Roomy(Box<Roomy>),
     Wide(Box<Wide>),
     Tight(Box<Tight>),
+    RoomyWithSets(Box<RoomyWithSets>),
+    TightWithSets(Box<TightWithSets>),
 }
 
 impl Memory {
-    pub(super) fn new(room: Room) -> Self {
+    /// Without StatefulSets there is no room for them, and no controller.
+    pub(super) fn new(room: Room, with_stateful_sets: bool) -> Self {
         let resources = match room {
+            Room::Tight if with_stateful_sets => {
+                Resources::TightWithSets(Box::new(TightWithSets::new()))
+            }
+            _ if with_stateful_sets => Resources::RoomyWithSets(Box::new(RoomyWithSets::new())),
             Room::Roomy => Resources::Roomy(Box::new(Roomy::new())),
             Room::Wide => Resources::Wide(Box::new(Wide::new())),
             Room::Tight => Resources::Tight(Box::new(Tight::new())),
@@ -50,6 +66,8 @@ impl Memory {
             Resources::Roomy(memory) => memory.parts(),
             Resources::Wide(memory) => memory.parts(),
             Resources::Tight(memory) => memory.parts(),
+            Resources::RoomyWithSets(memory) => memory.parts(),
+            Resources::TightWithSets(memory) => memory.parts(),
         };
         (parts, self.work.parts())
     }

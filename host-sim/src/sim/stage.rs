@@ -97,9 +97,9 @@ impl Stage<'_> {
             })
         };
         self.world.devices.iter().all(|device| {
-            device.as_ref().is_some_and(|device| {
-                device.frozen_until <= now && device.streams.iter().all(is_open)
-            })
+            device
+                .as_ref()
+                .is_some_and(|device| device.frozen_until <= now && device.streams().all(is_open))
         })
     }
 

@@ -361,6 +361,7 @@ impl<'m> World<'m> {
             }
             Content::Bytes(bytes) => {
                 let mut taken = 0;
+                let mut is_whole = true;
                 for part in pieces(&bytes, &mut self.random) {
                     let taken_now = feed(device, kind, id, self.now, Input::Body(part));
                     taken += taken_now;
@@ -368,8 +369,12 @@ impl<'m> World<'m> {
                         let content = Content::Bytes(bytes.slice(taken..));
                         let rest = Piece { content, ..piece };
                         device.waiting.push(Happening::Stream(Box::new(rest)));
+                        is_whole = false;
                         break;
                     }
+                }
+                if is_whole {
+                    device.note_told(kind, &bytes);
                 }
             }
             end @ (Content::End | Content::Cut | Content::Refused) => {
@@ -378,7 +383,11 @@ impl<'m> World<'m> {
                     Content::Refused => Input::Refused,
                     _ => Input::Cut,
                 };
+                let is_end = matches!(input, Input::End);
                 feed(device, kind, id, self.now, input);
+                if is_end {
+                    device.note_listed(kind);
+                }
                 is_over = true;
             }
         }
@@ -387,11 +396,45 @@ impl<'m> World<'m> {
         }
         let is_open =
             |stream: &Option<Stream>| stream.as_ref().is_some_and(|it| it.watch.is_some());
-        if device.streams.iter().all(is_open) {
+        if device.streams().all(is_open) {
             self.ending.connected(self.now);
         }
         self.pump(number);
     }
+}
+
+impl Device<'_> {
+    /// A piece of a list or an event was taken: remembers how far the controller has been told.
+    fn note_told(&mut self, kind: Kind, bytes: &[u8]) {
+        if !self.manager.watches(Kind::StatefulSet) {
+            return;
+        }
+        let is_event = bytes.starts_with(br#"{"type":""#);
+        let version = version_in(bytes);
+        if is_event {
+            // One that was cut was not taken.
+            if let Some(version) = version.filter(|_| bytes.ends_with(b"\n")) {
+                self.told.set(kind, version);
+            }
+        } else if let Some(stream) = self.stream_mut(kind).as_mut().filter(|it| it.listed.is_none())
+        {
+            stream.listed = version;
+        }
+    }
+
+    /// A list has been taken to its end.
+    fn note_listed(&mut self, kind: Kind) {
+        let listed = self.stream_mut(kind).as_ref().and_then(|stream| stream.listed);
+        if let Some(version) = listed {
+            self.told.set(kind, version);
+        }
+    }
+}
+
+/// The first version in a document: that of a list, or of the object of an event.
+fn version_in(document: &[u8]) -> Option<u64> {
+    let (_, rest) = std::str::from_utf8(document).ok()?.split_once("\"resourceVersion\":\"")?;
+    rest.split('"').next()?.parse().ok()
 }
 
 impl Stream {
@@ -405,6 +448,7 @@ impl Stream {
             cut_at: None,
             looks_at: None,
             recent: VecDeque::new(),
+            listed: None,
         }
     }
 }

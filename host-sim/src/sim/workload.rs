@@ -14,6 +14,7 @@ use super::checks::Facts;
 use super::clock::Moment;
 use super::plan::{Shape, Timed, When};
 use super::trace::Actor;
+use super::users_of_sets::SetAction;
 use super::world::{Happening, World};
 
 /// One thing that a user does.
@@ -78,12 +79,15 @@ pub enum Action {
     NodeAway(u8),
     /// It is back.
     NodeBack(u8),
+    /// Something is done to a StatefulSet, or to what belongs to one.
+    Set(SetAction),
 }
 
 /// What containers are made of: most of it works.
-const IMAGES: [&str; 9] = ["v1", "v2", "v3", "v4", "v5", "v6", "never-ready", "bad", "crash"];
+pub(super) const IMAGES: [&str; 10] =
+    ["v1", "v2", "v3", "v4", "v5", "v6", "never-ready", "bad", "crash", "evict"];
 const CASCADES: [&str; 3] = ["Background", "Foreground", "Orphan"];
-const MERGE: &str = "application/merge-patch+json";
+pub(super) const MERGE: &str = "application/merge-patch+json";
 const ROLLBACK: &str = "deprecated.deployment.rollback.to";
 /// What holds a pod until its user lets go.
 const HOLD: &str = "sim.picokube.dev/hold";
@@ -194,7 +198,7 @@ impl World<'_> {
                 merge(deployment(d), json!({"spec": {"replicas": replicas}}))
             }
             Action::SetImage(d, image) => {
-                let image = format!("img:{}", IMAGES[usize::from(image) % IMAGES.len()]);
+                let image = format!("img:{}", IMAGES[usize::from(image) % 9]);
                 let containers = json!([{"name": "c", "image": image}]);
                 merge(
                     deployment(d),
@@ -273,6 +277,10 @@ impl World<'_> {
             }
             Action::NodeAway(n) => merge(node(n), offline(json!("true"))),
             Action::NodeBack(n) => merge(node(n), offline(Value::Null)),
+            Action::Set(action) => match self.asked_of_set(action) {
+                Some(asked) => asked,
+                None => return 0,
+            },
             Action::DeletePod(pick, _)
             | Action::Relabel(pick)
             | Action::OrphanPod(pick)
@@ -325,12 +333,13 @@ impl World<'_> {
     }
 
     /// The path of one of the objects there are.
-    fn pick(&self, plural: &str, pick: u8) -> Option<String> {
+    pub(super) fn pick(&self, plural: &str, pick: u8) -> Option<String> {
         let resource = self.checks.resource(&self.server, plural);
         let objects: Vec<_> = resource.range("", None).collect();
         let at = usize::from(pick) % objects.len().max(1);
         let entry = objects.get(at)?;
-        let api = if plural == "pods" { "/api/v1" } else { "/apis/apps/v1" };
+        let is_core = matches!(plural, "pods" | "persistentvolumeclaims");
+        let api = if is_core { "/api/v1" } else { "/apis/apps/v1" };
         Some(format!("{api}/namespaces/{}/{plural}/{}", entry.namespace(), entry.name()))
     }
 
@@ -365,6 +374,7 @@ impl World<'_> {
             let no_rollback = json!({"annotations": {ROLLBACK: null}});
             self.ask(Method::PATCH, &path, MERGE, &json!({"metadata": no_rollback, "spec": spec}));
         }
+        self.put_sets_right();
         self.note(Actor::User, format_args!("puts everything right"));
         self.observe(Actor::User);
     }
@@ -386,7 +396,7 @@ impl World<'_> {
     }
 }
 
-fn template(labels: &Value, tag: &str) -> Value {
+pub(super) fn template(labels: &Value, tag: &str) -> Value {
     json!({
         "metadata": {"labels": labels},
         "spec": {
@@ -401,9 +411,10 @@ fn rolling(surge: Value, unavailable: Value) -> Value {
     json!({"type": "RollingUpdate", "rollingUpdate": parameters})
 }
 
-type Asked = (Method, String, &'static str, Value);
+/// A request of a user: method, path, content type and body.
+pub(super) type Asked = (Method, String, &'static str, Value);
 
-fn delete(path: String, how: u8) -> Asked {
+pub(super) fn delete(path: String, how: u8) -> Asked {
     let policy = CASCADES[usize::from(how) % CASCADES.len()];
     (Method::DELETE, path, "application/json", json!({"propagationPolicy": policy}))
 }

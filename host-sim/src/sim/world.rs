@@ -20,7 +20,7 @@ use super::deaths::Deaths;
 use super::device::{Device, Start};
 use super::exchange::{Answer, Message};
 use super::memory::Memory;
-use super::plan::{Plan, When};
+use super::plan::{Plan, Shape, When};
 use super::stage::Audience;
 use super::stream::Piece;
 use super::trace::{Actor, Trace};
@@ -74,7 +74,8 @@ pub fn run(plan: &Plan, keep: usize) -> Outcome {
 
 /// Memory for each boot of a controller; a plan tells how many there can be.
 pub(super) fn memories(plan: &Plan) -> Vec<Memory> {
-    (0..plan.most_boots()).map(|_| Memory::new(plan.shape.room)).collect()
+    let Shape { room, with_stateful_sets, .. } = plan.shape;
+    (0..plan.most_boots()).map(|_| Memory::new(room, with_stateful_sets)).collect()
 }
 
 /// Something that is going to happen.
@@ -388,6 +389,7 @@ impl<'m> World<'m> {
             settings: Settings {
                 rate: shape.rate,
                 terminating_replicas: shape.terminating_replicas,
+                max_unavailable_stateful_set: shape.max_unavailable_stateful_set,
                 status_lag: Duration::from_millis(shape.status_lag_millis),
                 ..Settings::DEFAULT
             },

@@ -39,8 +39,8 @@ use point::{Blow, Point};
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// What the controllers are there for. StatefulSets are not.
-const SWEPT: [&str; 3] = ["d-", "dt-", "rs-"];
+/// What the controllers are there for.
+const SWEPT: [&str; 5] = ["d-", "dt-", "rs-", "s-", "sg-"];
 
 /// How many turns it takes to strike every event.
 const TURNS: u64 = 20;
@@ -49,9 +49,9 @@ const TURNS: u64 = 20;
 ///
 /// - Of equal pods another one goes, see [`Ending`].
 /// - The garbage collector is so quick that a pod is seen to go before its ReplicaSet is.
-/// - Pods that go take no time, or come in another order, and ReplicaSets tell so more or less
-///   often.
-const OTHER_RACES: [(&str, &str); 8] = [
+/// - Pods that go take no time, or come in another order, and ReplicaSets and StatefulSets tell so
+///   more or less often.
+const OTHER_RACES: [(&str, &str); 9] = [
     ("d-scale-down-colocated", "events"),
     ("d-scale-down-colocated", "pods-left"),
     ("d-scale-down-colocated-young", "events"),
@@ -60,6 +60,7 @@ const OTHER_RACES: [(&str, &str); 8] = [
     ("d-hash-collision", "pod-order"),
     ("dt-scale-down", "strict-Deployment"),
     ("dt-scale-down", "strict-ReplicaSet"),
+    ("s-parallel", "strict-StatefulSet"),
 ];
 
 /// Enough for every line of a run.

@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep_until};
 /// Nothing else in a run has this name, so that it can be told in every text.
 const NAMESPACE: &str = "g-in-virtual-time";
 const TERMINATING_REPLICAS: &str = "DeploymentReplicaSetTerminatingReplicas";
+const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";
 
 /// Plays a scenario while this goes wrong. A violated property is an error.
 pub(crate) fn play(
@@ -48,14 +49,18 @@ pub(crate) fn perform(
 
 /// A cluster like that of the tests over HTTP: pods are moved by the scenario alone.
 fn shape(scenario: &Scenario) -> Shape {
+    let is_on = |name: &str| scenario.gates.iter().any(|gate| gate == name);
     Shape {
         deployments: 0,
+        stateful_sets: 0,
+        with_stateful_sets: scenario.name.starts_with('s'),
         namespaces: 1,
         nodes: 0,
         lanes: 4,
         rate: None,
         status_lag_millis: 0,
-        terminating_replicas: scenario.gates.iter().any(|gate| gate == TERMINATING_REPLICAS),
+        terminating_replicas: is_on(TERMINATING_REPLICAS),
+        max_unavailable_stateful_set: is_on(MAX_UNAVAILABLE),
         delay_micros: (200, 500),
         clock_rate: 1000,
         room: Room::Roomy,

@@ -23,8 +23,17 @@ pub struct Configuration<'a> {
     pub rate: Option<Rate>,
     /// Milliseconds that statuses may wait for each other while a rollout goes on.
     pub status_lag: u32,
-    /// The feature gate `DeploymentReplicaSetTerminatingReplicas`.
+    /// Kubernetes' feature gates.
+    pub feature_gates: FeatureGates,
+}
+
+/// The feature gates that there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeatureGates {
+    /// `DeploymentReplicaSetTerminatingReplicas`
     pub terminating_replicas: bool,
+    /// `MaxUnavailableStatefulSet`
+    pub max_unavailable_stateful_set: bool,
 }
 
 /// How the device gets its address.
@@ -56,6 +65,7 @@ pub struct Rate {
 const STATUS_LAG: u32 = 100;
 
 const TERMINATING_REPLICAS: &str = "DeploymentReplicaSetTerminatingReplicas";
+const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";
 
 impl Rate {
     /// The defaults of Kubernetes' clients.
@@ -76,7 +86,7 @@ impl<'a> Configuration<'a> {
             namespace: check(namespace, Field::Namespace, |text| is_name(text, false))?,
             rate: rate(document),
             status_lag: document.status_lag.unwrap_or(STATUS_LAG),
-            terminating_replicas: terminating_replicas(document.feature_gates)?,
+            feature_gates: feature_gates(document.feature_gates)?,
         })
     }
 }
@@ -119,14 +129,24 @@ fn rate(document: &Document<'_>) -> Option<Rate> {
     (qps > 0).then_some(Rate { qps, burst })
 }
 
-/// The only gate there is; the last word counts, as in Kubernetes.
-fn terminating_replicas(gates: Option<&str>) -> Result<bool, PageError> {
-    let mut gates = gates.into_iter().flat_map(|gates| gates.split(','));
-    gates.try_fold(false, |_, gate| match gate.split_once('=') {
-        Some((TERMINATING_REPLICAS, "true")) => Ok(true),
-        Some((TERMINATING_REPLICAS, "false")) => Ok(false),
-        _ => Err(PageError::Value(Field::FeatureGates)),
-    })
+/// The last word on a gate counts, as in Kubernetes.
+fn feature_gates(text: Option<&str>) -> Result<FeatureGates, PageError> {
+    let mut gates = FeatureGates::default();
+    for gate in text.into_iter().flat_map(|text| text.split(',')) {
+        let wrong = PageError::Value(Field::FeatureGates);
+        let (name, value) = gate.split_once('=').ok_or(wrong)?;
+        let setting = match name {
+            TERMINATING_REPLICAS => &mut gates.terminating_replicas,
+            MAX_UNAVAILABLE => &mut gates.max_unavailable_stateful_set,
+            _ => return Err(wrong),
+        };
+        *setting = match value {
+            "true" => true,
+            "false" => false,
+            _ => return Err(wrong),
+        };
+    }
+    Ok(gates)
 }
 
 /// Whether a text can stand in a header. An escape would mean something else than it says.
@@ -192,13 +212,15 @@ mod tests {
     fn the_last_word_on_a_feature_gate_counts() {
         const OFF_AND_ON: &str = "DeploymentReplicaSetTerminatingReplicas=false,\
                                   DeploymentReplicaSetTerminatingReplicas=true";
-        let gate = |feature_gates| {
+        let gates = |feature_gates| {
             let checked = Configuration::check(&Document { feature_gates, ..GOOD });
-            checked.unwrap().terminating_replicas
+            let gates = checked.unwrap().feature_gates;
+            (gates.terminating_replicas, gates.max_unavailable_stateful_set)
         };
-        assert!(!gate(None));
-        assert!(gate(Some(OFF_AND_ON)));
-        assert!(!gate(Some("DeploymentReplicaSetTerminatingReplicas=false")));
+        assert_eq!(gates(None), (false, false));
+        assert_eq!(gates(Some(OFF_AND_ON)), (true, false));
+        assert_eq!(gates(Some("DeploymentReplicaSetTerminatingReplicas=false")), (false, false));
+        assert_eq!(gates(Some("MaxUnavailableStatefulSet=true")), (false, true));
     }
 
     #[test]
@@ -219,6 +241,10 @@ mod tests {
             (Document { namespace: Some("a.b"), ..GOOD }, Field::Namespace),
             (Document { feature_gates: Some("AllAlpha=true"), ..GOOD }, Field::FeatureGates),
             (Document { feature_gates: Some(""), ..GOOD }, Field::FeatureGates),
+            (
+                Document { feature_gates: Some("MaxUnavailableStatefulSet=1"), ..GOOD },
+                Field::FeatureGates,
+            ),
         ] {
             assert_eq!(Configuration::check(&document), Err(PageError::Value(field)));
         }

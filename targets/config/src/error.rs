@@ -48,9 +48,10 @@ impl Field {
             Self::Gateway => ("gateway", "an IPv4 address, and only beside `address`"),
             Self::Identity => ("identity", "a Kubernetes name: a-z, 0-9, - and ., at most 63"),
             Self::Namespace => ("namespace", "a Kubernetes name: a-z, 0-9 and -, at most 63"),
-            Self::FeatureGates => {
-                ("featureGates", "DeploymentReplicaSetTerminatingReplicas=true or =false")
-            }
+            Self::FeatureGates => (
+                "featureGates",
+                "DeploymentReplicaSetTerminatingReplicas or MaxUnavailableStatefulSet with =true or =false",
+            ),
         }
     }
 }

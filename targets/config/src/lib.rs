@@ -14,7 +14,7 @@ mod document;
 mod error;
 mod page;
 
-pub use configuration::{Address, Configuration, Rate};
+pub use configuration::{Address, Configuration, FeatureGates, Rate};
 pub use document::Document;
 pub use error::{Field, PageError};
 pub use page::{HEADER, PAGE, read_page, write_page};

@@ -1,25 +1,24 @@
 //! One HTTP connection, kept alive from request to request.
 
+use core::fmt;
 use core::net::SocketAddr;
 use core::ops::ControlFlow;
 
 use embassy_time::{Duration, Instant, Timer, with_deadline, with_timeout};
-use embedded_io_async::{BufRead, Error as _, Read};
+use embedded_io_async::{BufRead, Error as _, Read, Write};
 use embedded_nal_async::TcpConnect;
-use heapless::Vec;
 use picokube_core::backoff::{Backoff, Policy};
 use picokube_core::manager::ResponseHead;
+use picokube_core::random::Random;
 use picokube_core::time::Duration as Span;
 use reqwless::client::HttpConnection;
-use reqwless::request::{Method, RequestBody, RequestBuilder};
+use reqwless::request::{Method, RequestBody};
 use reqwless::response::{BodyReader, Response};
 
 use crate::Error;
 use crate::framing::Framing;
-use picokube_core::random::Random;
+use crate::outgoing::Outgoing;
 
-/// The most headers a request may add to those that the connection sends by itself.
-const MAX_HEADERS: usize = 8;
 /// Names the client in the server's audit log, and in `managedFields` as who wrote a field.
 const USER_AGENT: &str = concat!("picokube/", env!("CARGO_PKG_VERSION"));
 
@@ -88,14 +87,13 @@ impl Patience {
 }
 
 /// A request. `B` is its body: bytes at hand, or anything that can write itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Request<'a, B = &'a [u8]> {
     /// The verb.
     pub method: Method,
-    /// Path and query: what stands after the verb.
-    pub target: &'a str,
-    /// Headers beyond `Host`, `User-Agent`, `Authorization`, `Accept` and `Content-Length`; at most
-    /// eight.
+    /// Path and query: what stands after the verb. It is written out where it is sent from.
+    pub target: &'a dyn fmt::Display,
+    /// Headers beyond `Host`, `User-Agent`, `Authorization`, `Accept` and `Content-Length`.
     pub headers: &'a [(&'a str, &'a str)],
     /// The body; empty for none.
     pub body: B,
@@ -112,17 +110,15 @@ pub trait Receiver {
     async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()>;
 }
 
-/// The memory of one connection. `RX` bounds the head of a response, not its body.
-pub struct Buffers<const RX: usize, const TX: usize> {
-    rx: [u8; RX],
-    tx: [u8; TX],
-}
+/// The memory of one connection. It bounds the head of a request, but for its `Authorization`, and that of
+/// a response; not the bodies.
+pub struct Buffer<const LEN: usize>([u8; LEN]);
 
-impl<const RX: usize, const TX: usize> Buffers<RX, TX> {
+impl<const LEN: usize> Buffer<LEN> {
     /// All zero, so that a `static` of this type costs no flash.
     #[expect(clippy::new_without_default, reason = "built in a static, where Default cannot be")]
     pub const fn new() -> Self {
-        Self { rx: [0; RX], tx: [0; TX] }
+        Self([0; LEN])
     }
 }
 
@@ -141,8 +137,8 @@ pub struct Connection<'a, N: TcpConnect + 'a> {
     network: &'a N,
     server: Server<'a>,
     patience: Patience,
-    rx: &'a mut [u8],
-    tx: &'a mut [u8],
+    /// A request leaves from here, and then its response comes here.
+    buffer: &'a mut [u8],
     open: Option<Kept<N::Connection<'a>>>,
     backoff: Backoff,
     not_before: Option<Instant>,
@@ -152,19 +148,18 @@ pub struct Connection<'a, N: TcpConnect + 'a> {
 
 impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
     /// A connection that is not open yet. `seed` sets the jitter of its delays.
-    pub fn new<const RX: usize, const TX: usize>(
+    pub fn new<const LEN: usize>(
         network: &'a N,
         server: Server<'a>,
         patience: Patience,
-        buffers: &'a mut Buffers<RX, TX>,
+        Buffer(buffer): &'a mut Buffer<LEN>,
         seed: u32,
     ) -> Self {
         Self {
             network,
             server,
             patience,
-            rx: &mut buffers.rx,
-            tx: &mut buffers.tx,
+            buffer,
             open: None,
             backoff: Backoff::new(patience.backoff),
             not_before: None,
@@ -196,18 +191,24 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
             Timer::at(time).await;
         }
         let mut watched = Watched { receiver, head_seen: false };
-        if let Some(Kept { connection, since }) = self.open.take()
-            && (request.method == Method::GET || since.elapsed() < self.patience.idle)
-        {
+        let is_get = request.method == Method::GET;
+        let kept = self.open.take();
+        let mut kept = kept.filter(|it| is_get || it.since.elapsed() < self.patience.idle);
+        // A future has room for each place that waits: there is one for exchanges, on whatever connection.
+        let result = loop {
+            let is_kept = kept.is_some();
+            let connection = match kept.take() {
+                Some(Kept { connection, .. }) => connection,
+                None => match self.connect().await {
+                    Ok(fresh) => fresh,
+                    Err(error) => break Err(error),
+                },
+            };
             match self.exchange_on(connection, request, &mut watched).await {
-                Err(Error::Truncated | Error::Reset)
-                    if request.method == Method::GET && !watched.head_seen => {}
-                result => return self.settle(request.method, watched.head_seen, result),
+                Err(Error::Truncated | Error::Reset) if is_kept && is_get && !watched.head_seen => {
+                }
+                result => break result,
             }
-        }
-        let result = match self.connect().await {
-            Ok(fresh) => self.exchange_on(fresh, request, &mut watched).await,
-            Err(error) => Err(error),
         };
         self.settle(request.method, watched.head_seen, result)
     }
@@ -249,17 +250,10 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
     ) -> Result<(), Error> {
         let current = self.observer.and_then(|observer| observer.authorization());
         let authorization = current.or(self.server.authorization);
-        let headers = headers(authorization, request)?;
-        let http_request = reqwless::request::Request::new(request.method, request.target)
-            .host(self.server.host)
-            .headers(&headers)
-            .body(request.body)
-            .build();
-        // One buffer gathers head and short body, so that they leave in one segment.
-        let mut http = HttpConnection::Plain(&mut conn).into_buffered(self.tx);
-        let sending = http.send(http_request, self.rx);
-        let response = match with_timeout(self.patience.response, sending).await {
-            Ok(response) => response.map_err(Error::talking)?,
+        let mut http = HttpConnection::Plain(&mut conn);
+        let asking = ask(&mut http, self.buffer, self.server.host, authorization, request);
+        let response = match with_timeout(self.patience.response, asking).await {
+            Ok(response) => response?,
             Err(_) => return Err(Error::ResponseTimeout),
         };
         if let Some(observer) = self.observer {
@@ -338,20 +332,45 @@ impl<R: Receiver> Receiver for Watched<'_, R> {
     }
 }
 
-/// A header as reqwless wants it.
-type Header<'h> = (&'h str, &'h str);
+/// Sends a request, and reads the head of the response.
+async fn ask<'c, C: Read + Write>(
+    connection: &'c mut C,
+    buffer: &'c mut [u8],
+    host: &str,
+    authorization: Option<&str>,
+    request: &Request<'_, impl RequestBody>,
+) -> Result<Response<'c, 'c, C>, Error> {
+    send(&mut Outgoing::new(connection, buffer), host, authorization, request).await?;
+    Response::read(connection, request.method, buffer).await.map_err(Error::talking)
+}
 
-fn headers<'h, B>(
-    authorization: Option<&'h str>,
-    request: &Request<'h, B>,
-) -> Result<Vec<Header<'h>, { MAX_HEADERS + 3 }>, Error> {
-    let mut headers = Vec::new();
-    let authorization = authorization.map(|value| ("Authorization", value));
-    let own = [("User-Agent", USER_AGENT), ("Accept", "application/json")];
-    for header in own.into_iter().chain(authorization).chain(request.headers.iter().copied()) {
-        headers.push(header).map_err(|_| Error::Malformed)?;
+/// reqwless would hold a password's encoding, which nobody has, for as long as it sends a head.
+async fn send<C: Write>(
+    out: &mut Outgoing<'_, C>,
+    host: &str,
+    authorization: Option<&str>,
+    request: &Request<'_, impl RequestBody>,
+) -> Result<(), Error> {
+    let (method, target) = (request.method.as_str(), request.target);
+    out.push(format_args!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n"))?;
+    out.push(format_args!("User-Agent: {USER_AGENT}\r\nAccept: application/json\r\n"))?;
+    for (name, value) in request.headers {
+        out.push(format_args!("{name}: {value}\r\n"))?;
     }
-    Ok(headers)
+    match request.body.len() {
+        Some(0) if request.method == Method::GET => {}
+        Some(len) => out.push(format_args!("Content-Length: {len}\r\n"))?,
+        None => out.push(format_args!("Transfer-Encoding: chunked\r\n"))?,
+    }
+    // A token may be longer than the buffer.
+    if let Some(authorization) = authorization {
+        for text in ["Authorization: ", authorization, "\r\n"] {
+            out.write_all(text.as_bytes()).await.map_err(Error::sending)?;
+        }
+    }
+    out.write_all(b"\r\n").await.map_err(Error::sending)?;
+    out.write_body(&request.body).await?;
+    out.flush().await.map_err(Error::sending)
 }
 
 /// What the headers of a response say that matters here.

@@ -24,6 +24,10 @@ pub enum Error {
     Reset,
     /// The head of the response does not fit the connection's buffer.
     HeadTooLarge,
+    /// The head of the request does not fit the connection's buffer.
+    RequestTooLarge,
+    /// The body changed while it was sent, and is not as long as was announced.
+    BodyGone,
     /// What came is not HTTP/1.1, or uses a part of it that API servers do not use.
     Malformed,
     /// The network stack could not even try: no link, no address, no route, no free socket.
@@ -33,7 +37,10 @@ pub enum Error {
 impl Error {
     /// Whether the failure came before anything was sent: the request has had no effect.
     pub fn is_before_sending(self) -> bool {
-        matches!(self, Self::Refused | Self::ConnectTimeout | Self::Unreachable)
+        matches!(
+            self,
+            Self::Refused | Self::ConnectTimeout | Self::Unreachable | Self::RequestTooLarge
+        )
     }
 
     /// Sorts a failure to connect.
@@ -44,6 +51,11 @@ impl Error {
             ErrorKind::TimedOut => Self::ConnectTimeout,
             _ => Self::Unreachable,
         }
+    }
+
+    /// Sorts a failure to write.
+    pub(crate) fn sending(error: impl embedded_io_async::Error) -> Self {
+        Self::talking(reqwless::Error::Network(error.kind()))
     }
 
     /// Sorts a failure on an open connection.
@@ -72,6 +84,8 @@ impl fmt::Display for Error {
             Self::Truncated => "the server closed the connection in the middle of its response",
             Self::Reset => "the connection was reset",
             Self::HeadTooLarge => "the response's headers do not fit the connection's buffer",
+            Self::RequestTooLarge => "the request's head does not fit the connection's buffer",
+            Self::BodyGone => "the request's body changed while it was sent",
             Self::Malformed => "the response is not valid HTTP/1.1",
             Self::Unreachable => "the network is not usable: no link, address, route or socket",
         })

@@ -19,13 +19,14 @@ mod connection;
 mod error;
 mod framing;
 mod notify;
+mod outgoing;
 pub mod runtime;
 #[cfg(feature = "embassy-net")]
 pub mod sockets;
 pub mod status;
 mod window;
 
-pub use connection::{Buffers, Connection, Observer, Patience, Receiver, Request, Server};
+pub use connection::{Buffer, Connection, Observer, Patience, Receiver, Request, Server};
 pub use error::Error;
 pub use notify::WAITING;
 pub use picokube_core::manager::ResponseHead;

@@ -8,7 +8,7 @@ use picokube_core::kind::Kind;
 use picokube_core::manager::{Manager, Rate, Settings};
 use picokube_core::time::Duration;
 use picokube_driver::runtime::{BodyBuffer, BodyBuffers, Lane, Runtime};
-use picokube_driver::{Buffers, Connection, Patience, Server};
+use picokube_driver::{Buffer, Connection, Patience, Server};
 use static_cell::{ConstStaticCell, StaticCell};
 
 use crate::crash::Crash;
@@ -16,14 +16,12 @@ use crate::network::{Network, RequestSockets, WatchSockets};
 use crate::profile::{LANES, PROFILE, Stores, WATCHES, Workspace};
 use crate::report;
 
-const _: () = assert!(Kind::COUNT <= WATCHES);
 /// Connections for requests at a time: one a lane, and one for the sources of bodies.
 pub(crate) const REQUEST_CONNECTIONS: usize = LANES + 1;
-/// A connection's memory: the head of a response has to fit the first, and the answer to a write
-/// may come with warnings. The second only gathers small pieces, since the socket has a buffer of
-/// its own.
-type RequestBuffers = Buffers<1536, 128>;
-type ReadBuffers = Buffers<1024, 128>;
+/// A connection's memory: the head of a response has to fit, and the answer to a write may come with
+/// warnings.
+type RequestBuffer = Buffer<1536>;
+type ReadBuffer = Buffer<960>;
 
 /// A connection of a watch.
 type WatchConnection = Connection<'static, WatchSockets>;
@@ -67,11 +65,11 @@ fn start_tasks(
     runtime: &'static Runtime<'static>,
     mut crash: Option<&'static Crash>,
 ) {
-    static WATCH_BUFFERS: ConstStaticCell<[ReadBuffers; WATCHES]> =
-        ConstStaticCell::new([const { Buffers::new() }; WATCHES]);
-    static REQUEST_BUFFERS: ConstStaticCell<[RequestBuffers; LANES]> =
-        ConstStaticCell::new([const { Buffers::new() }; LANES]);
-    static SOURCE_BUFFERS: ConstStaticCell<ReadBuffers> = ConstStaticCell::new(Buffers::new());
+    static WATCH_BUFFERS: ConstStaticCell<[ReadBuffer; WATCHES]> =
+        ConstStaticCell::new([const { Buffer::new() }; WATCHES]);
+    static REQUEST_BUFFERS: ConstStaticCell<[RequestBuffer; LANES]> =
+        ConstStaticCell::new([const { Buffer::new() }; LANES]);
+    static SOURCE_BUFFER: ConstStaticCell<ReadBuffer> = ConstStaticCell::new(Buffer::new());
     static WATCH_CONNECTIONS: [StaticCell<WatchConnection>; WATCHES] =
         [const { StaticCell::new() }; WATCHES];
     static REQUEST_LANES: [StaticCell<RequestLane>; LANES] = [const { StaticCell::new() }; LANES];
@@ -98,7 +96,7 @@ fn start_tasks(
     }
     let body_buffers = BODY_BUFFERS
         .init(BodyBuffers::new(BODY_BUFFER.init([BodyBuffer::new(MEMORY_OF_BODY_BUFFER.take())])));
-    let (buffers, jitter) = (SOURCE_BUFFERS.take(), seed ^ (WATCHES as u32 + 1));
+    let (buffers, jitter) = (SOURCE_BUFFER.take(), seed ^ (WATCHES as u32 + 1));
     let sources = Connection::new(network.requests, server, Patience::REQUESTS, buffers, jitter);
     spawn(spawner, make_bodies(runtime, SOURCES.init(sources), body_buffers));
     // The first lane tells what happened, before anything else.
@@ -156,10 +154,12 @@ async fn serve(
 }
 
 fn settings(configuration: &'static Configuration<'static>) -> Settings {
+    let gates = configuration.feature_gates;
     Settings {
         namespaces: configuration.namespace.as_slice(),
         rate: configuration.rate.map(|rate| Rate { qps: rate.qps, burst: rate.burst }),
-        terminating_replicas: configuration.terminating_replicas,
+        terminating_replicas: gates.terminating_replicas,
+        max_unavailable_stateful_set: gates.max_unavailable_stateful_set,
         status_lag: Duration::from_millis(u64::from(configuration.status_lag)),
         ..Settings::DEFAULT
     }

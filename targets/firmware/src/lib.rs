@@ -57,13 +57,14 @@ pub async fn run<D: Driver, W: Watchdog>(spawner: Spawner, board: Board<D, W>) -
     let Board { name, ethernet, watchdog, reset_by_watchdog, seed, busy } = board;
     defmt::info!(
         "picokube {=str} on {=str}, {=str}: room for {=usize} pods, {=usize} ReplicaSets, \
-         {=usize} Deployments",
+         {=usize} Deployments, {=usize} StatefulSets",
         env!("CARGO_PKG_VERSION"),
         name,
         PROFILE.name,
         PROFILE.pods,
         PROFILE.replica_sets,
         PROFILE.deployments,
+        PROFILE.stateful_sets,
     );
     let crash = last_crash(reset_by_watchdog);
     let runtime = Cell::new(None);

@@ -3,6 +3,7 @@
 //! `PICOKUBE_PROFILE` in the environment of the build chooses; `cargo xtask firmware build
 //! --profile` sets it.
 
+use picokube_core::kind::Kind;
 use picokube_core::{manager, resources};
 
 /// The capacities of a firmware.
@@ -16,6 +17,12 @@ pub struct Profile {
     pub replica_sets: usize,
     /// Deployments that are cached.
     pub deployments: usize,
+    /// StatefulSets that are cached.
+    pub stateful_sets: usize,
+    /// ControllerRevisions that are cached, those of StatefulSets.
+    pub controller_revisions: usize,
+    /// PersistentVolumeClaims that are cached.
+    pub persistent_volume_claims: usize,
     /// Keys of each controller that are processed at once.
     pub workers: usize,
     /// Events that wait to be written, and that are remembered to be counted.
@@ -25,12 +32,15 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// For chips with 192 KiB of RAM: 64 KiB of stores.
+    /// For chips with 192 KiB of RAM: 72 KiB of stores.
     pub const TINY: Self = Self {
         name: "tiny",
         pods: 224,
         replica_sets: 60,
         deployments: 30,
+        stateful_sets: 12,
+        controller_revisions: 24,
+        persistent_volume_claims: 24,
         workers: 2,
         events: 16,
         body_buffer: 2048,
@@ -41,6 +51,9 @@ impl Profile {
         pods: 512,
         replica_sets: 128,
         deployments: 64,
+        stateful_sets: 32,
+        controller_revisions: 64,
+        persistent_volume_claims: 64,
         workers: 2,
         events: 16,
         body_buffer: 4096,
@@ -51,6 +64,9 @@ impl Profile {
         pods: 2000,
         replica_sets: 256,
         deployments: 128,
+        stateful_sets: 64,
+        controller_revisions: 128,
+        persistent_volume_claims: 256,
         workers: 4,
         events: 64,
         body_buffer: 8192,
@@ -68,8 +84,8 @@ pub const PROFILE: Profile = match option_env!("PICOKUBE_PROFILE") {
     },
 };
 
-/// Watches at a time: those of the kinds there are, and two that are set aside for kinds to come.
-pub(crate) const WATCHES: usize = 5;
+/// Watches at a time: one a kind.
+pub(crate) const WATCHES: usize = Kind::COUNT;
 
 /// Requests that may be under way at once. All of them share one maker of bodies.
 pub(crate) const LANES: usize = 2;
@@ -84,10 +100,13 @@ pub(crate) type Stores = resources! {
     replica_sets: PROFILE.replica_sets,
     deployments: PROFILE.deployments,
     replication_controllers: REPLICATION_CONTROLLERS,
+    stateful_sets: PROFILE.stateful_sets,
+    controller_revisions: PROFILE.controller_revisions,
+    persistent_volume_claims: PROFILE.persistent_volume_claims,
 };
 
 /// The memory of work in progress.
 pub(crate) type Workspace = manager::Workspace<LANES, { PROFILE.workers }, { PROFILE.events }>;
 
 /// What `tiny` promises.
-const _: () = assert!(PROFILE.pods != Profile::TINY.pods || size_of::<Stores>() <= 64 * 1024);
+const _: () = assert!(PROFILE.pods != Profile::TINY.pods || size_of::<Stores>() <= 72 * 1024);

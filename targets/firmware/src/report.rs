@@ -7,8 +7,7 @@ use core::pin::pin;
 use embassy_time::{Duration, Timer, with_timeout};
 use heapless::String;
 use picokube_config::Configuration;
-use picokube_core::json::Escape;
-use picokube_core::manager::Manager;
+use picokube_core::manager::{Escape, Manager};
 use picokube_driver::runtime::Runtime;
 use picokube_driver::{Connection, Method, Receiver, Request, ResponseHead};
 

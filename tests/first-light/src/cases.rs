@@ -1,6 +1,6 @@
 //! The cases, from the ordinary to the hostile.
 
-use core::fmt::Write;
+use core::fmt::{self, Write};
 use core::pin::pin;
 
 use embassy_futures::join::{join, join4};
@@ -11,7 +11,7 @@ use picokube_driver::{Connection, Error, Method, Patience, Request};
 
 use crate::receivers::{Checked, Ends, Text};
 use crate::{
-    AUTHORIZATION, Bench, ConnectionBuffers, Failure, Memory, PATIENCE, Peer, STREAMS, connection,
+    AUTHORIZATION, Bench, ConnectionBuffer, Failure, Memory, PATIENCE, Peer, STREAMS, connection,
     expect, failure, server, succeed,
 };
 
@@ -69,7 +69,8 @@ async fn every_method_on_one_connection<N: TcpConnect>(
     ];
     for (turn, (method, content_type, body)) in rounds.into_iter().enumerate() {
         let headers = [("Content-Type", content_type), ("X-Picokube", "first light")];
-        let request = Request { method, target: "/echo", headers: &headers, body: body.as_bytes() };
+        let request =
+            Request { method, target: &"/echo", headers: &headers, body: body.as_bytes() };
         let mut answer = Text::default();
         succeed(method.as_str(), requests.exchange(&request, &mut answer).await)?;
         expect("status", answer.status, 200)?;
@@ -98,11 +99,11 @@ async fn chunked_and_fixed_answers<N: TcpConnect>(bench: &mut Bench<'_, N>) -> R
         ("/stream?bytes=50000&chunk=4096", 50_000),
     ] {
         let mut seen = Checked::default();
-        succeed(target, requests.exchange(&get(target), &mut seen).await)?;
+        succeed(target, requests.exchange(&get(&target), &mut seen).await)?;
         expect(target, (seen.bytes, seen.first_wrong), (bytes, None))?;
     }
     let mut answer = Text::default();
-    succeed("/turn", requests.exchange(&get("/turn"), &mut answer).await)?;
+    succeed("/turn", requests.exchange(&get(&"/turn"), &mut answer).await)?;
     expect("requests on this connection", answer.body.as_str(), "6")
 }
 
@@ -135,7 +136,7 @@ async fn four_streams_at_once_beside_requests<N: TcpConnect>(
 async fn a_large_request_body<N: TcpConnect>(bench: &mut Bench<'_, N>) -> Result<(), Failure> {
     let mut requests = requests(bench);
     let mut answer = Text::default();
-    let request = Request { method: Method::POST, target: "/count", headers: &[], body: BODY };
+    let request = Request { method: Method::POST, target: &"/count", headers: &[], body: BODY };
     succeed("POST", requests.exchange(&request, &mut answer).await)?;
     expect("bytes that arrived", answer.body.as_str(), "16384")
 }
@@ -182,7 +183,7 @@ async fn dripping_answer_is_given_up<N: TcpConnect>(
         let mut seen = Checked::default();
         // Only where there is no bound: twenty times as long.
         let most = Duration::from_secs(30);
-        let request = get(target);
+        let request = get(&target);
         let exchange = requests.exchange(&request, &mut seen);
         let Ok(result) = with_timeout(most, exchange).await else {
             return Err(failure(format_args!("{target} is still being read")));
@@ -201,7 +202,7 @@ async fn idle_close_is_hidden_from_a_get<N: TcpConnect>(
     let mut requests = requests(bench);
     let mut answer = Text::default();
     for target in ["/turn-then-leave", "/turn"] {
-        succeed(target, requests.exchange(&get(target), &mut answer).await)?;
+        succeed(target, requests.exchange(&get(&target), &mut answer).await)?;
         expect("first request of its connection", answer.body.as_str(), "1")?;
     }
     Ok(())
@@ -213,8 +214,8 @@ async fn idle_close_is_reported_to_a_post<N: TcpConnect>(
 ) -> Result<(), Failure> {
     let mut requests = requests(bench);
     let mut answer = Text::default();
-    succeed("GET", requests.exchange(&get("/turn-then-leave"), &mut answer).await)?;
-    let request = Request { method: Method::POST, ..get("/echo") };
+    succeed("GET", requests.exchange(&get(&"/turn-then-leave"), &mut answer).await)?;
+    let request = Request { method: Method::POST, ..get(&"/echo") };
     let error = requests.exchange(&request, &mut answer).await;
     if !matches!(error, Err(Error::Truncated | Error::Reset)) {
         return Err(failure(format_args!("POST on a closed connection: {error:?}")));
@@ -228,8 +229,8 @@ async fn connection_close_is_honoured<N: TcpConnect>(
 ) -> Result<(), Failure> {
     let mut requests = requests(bench);
     let mut answer = Text::default();
-    succeed("GET", requests.exchange(&get("/turn-then-close"), &mut answer).await)?;
-    let request = Request { method: Method::POST, ..get("/turn") };
+    succeed("GET", requests.exchange(&get(&"/turn-then-close"), &mut answer).await)?;
+    let request = Request { method: Method::POST, ..get(&"/turn") };
     succeed("POST afterwards", requests.exchange(&request, &mut answer).await)?;
     expect("first request of its connection", answer.body.as_str(), "1")
 }
@@ -280,7 +281,7 @@ async fn server_killed_in_the_middle_of_streams<N: TcpConnect>(
     let killing = async {
         let mut answer = Text::default();
         let target = "/outage-when-streams-are-held?streams=4&ms=500";
-        let _ = requests.exchange(&get(target), &mut answer).await;
+        let _ = requests.exchange(&get(&target), &mut answer).await;
         let mut attempts = 0;
         while healthy(&mut requests).await.is_err() && attempts < 100 {
             attempts += 1;
@@ -315,7 +316,7 @@ async fn reset_during_the_request_body<N: TcpConnect>(
 ) -> Result<(), Failure> {
     let mut requests = requests(bench);
     let target = "/reset-after?bytes=2000";
-    let request = Request { method: Method::POST, target, headers: &[], body: BODY };
+    let request = Request { method: Method::POST, target: &target, headers: &[], body: BODY };
     let result = requests.exchange(&request, &mut Text::default()).await;
     expect("POST", result, Err(Error::Reset))?;
     succeed("GET afterwards", healthy(&mut requests).await)
@@ -328,8 +329,8 @@ static BODY: &[u8] = &[b'x'; 16 * 1024];
 /// Each future is pinned where it is made: an array of them, moved into a join, would go over the
 /// firmware's stack twice.
 async fn four_at_once<'m, T>(
-    buffers: &'m mut [ConnectionBuffers; STREAMS],
-    stream: impl AsyncFn(&'m mut ConnectionBuffers) -> T,
+    buffers: &'m mut [ConnectionBuffer; STREAMS],
+    stream: impl AsyncFn(&'m mut ConnectionBuffer) -> T,
 ) -> [T; STREAMS] {
     let [a, b, c, d] = buffers;
     let (a, b, c, d) = (pin!(stream(a)), pin!(stream(b)), pin!(stream(c)), pin!(stream(d)));
@@ -349,12 +350,12 @@ async fn follow<N: TcpConnect>(connection: &mut Connection<'_, N>, ends: &mut En
     }
 }
 
-fn get(target: &str) -> Request<'_> {
+fn get<'t>(target: &'t impl fmt::Display) -> Request<'t> {
     Request { method: Method::GET, target, headers: &[], body: &[] }
 }
 
 async fn healthy<N: TcpConnect>(connection: &mut Connection<'_, N>) -> Result<(), Error> {
-    connection.exchange(&get("/turn"), &mut Text::default()).await
+    connection.exchange(&get(&"/turn"), &mut Text::default()).await
 }
 
 async fn fails_then_recovers<N: TcpConnect>(
@@ -364,7 +365,7 @@ async fn fails_then_recovers<N: TcpConnect>(
 ) -> Result<(), Failure> {
     let mut requests = requests(bench);
     for _ in 0..2 {
-        let result = requests.exchange(&get(target), &mut Checked::default()).await;
+        let result = requests.exchange(&get(&target), &mut Checked::default()).await;
         expect(target, result, Err(wanted))?;
         succeed("GET afterwards", healthy(&mut requests).await)?;
     }

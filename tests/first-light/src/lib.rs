@@ -17,7 +17,7 @@ use embassy_time::Duration;
 use heapless::String;
 use picokube_core::backoff::Policy;
 use picokube_core::time::Duration as Span;
-use picokube_driver::{Buffers, Connection, Error, Patience, Server};
+use picokube_driver::{Buffer, Connection, Error, Patience, Server};
 
 pub use cases::{CASES, run};
 
@@ -51,20 +51,20 @@ impl Peer<'_> {
 
 /// How many streams are followed at once, beside requests on one more connection.
 pub const STREAMS: usize = 4;
-/// What the firmware gives each connection: the head of a response has to fit the first.
-pub type ConnectionBuffers = Buffers<1536, 512>;
+/// What the firmware gives each connection: the head of a response has to fit.
+pub type ConnectionBuffer = Buffer<1536>;
 
 /// The memory of all connections that a case opens at once.
 pub struct Memory {
-    requests: ConnectionBuffers,
-    streams: [ConnectionBuffers; STREAMS],
+    requests: ConnectionBuffer,
+    streams: [ConnectionBuffer; STREAMS],
 }
 
 impl Memory {
     /// All zero, for a `static`.
     #[expect(clippy::new_without_default, reason = "built in a static, where Default cannot be")]
     pub const fn new() -> Self {
-        Self { requests: Buffers::new(), streams: [const { Buffers::new() }; STREAMS] }
+        Self { requests: Buffer::new(), streams: [const { Buffer::new() }; STREAMS] }
     }
 }
 
@@ -96,7 +96,7 @@ fn server<'p>(peer: &Peer<'p>) -> Server<'p> {
 fn connection<'a, N: embedded_nal_async::TcpConnect>(
     network: &'a N,
     server: Server<'a>,
-    buffers: &'a mut ConnectionBuffers,
+    buffers: &'a mut ConnectionBuffer,
 ) -> Connection<'a, N> {
     Connection::new(network, server, PATIENCE, buffers, 1)
 }

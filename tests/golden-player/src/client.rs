@@ -2,26 +2,23 @@
 
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result, bail, ensure};
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use hyper::{Method, Request, Response};
-use hyper_util::client::legacy::Client as Connections;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use http::Method;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use super::direct::Direct;
+#[cfg(feature = "over-http")]
+use super::over_http::{Http, HttpLines};
 
 /// No request of a scenario takes so long, on however busy a machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a request is tried when the server is busy or a connection breaks.
 const ATTEMPTS: usize = 5;
 
-const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 
 /// Where an API server is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,14 +45,9 @@ pub struct Client {
 /// How the server is reached.
 #[derive(Clone, Debug)]
 enum Way {
+    #[cfg(feature = "over-http")]
     Http(Box<Http>),
     Direct(Direct),
-}
-
-#[derive(Clone, Debug)]
-struct Http {
-    connections: Connections<HttpConnector, Full<Bytes>>,
-    server: Server,
 }
 
 /// What a server said.
@@ -76,16 +68,9 @@ impl Answer {
 
 impl Client {
     /// A client of `server`. Connections are made when they are needed.
+    #[cfg(feature = "over-http")]
     pub fn new(server: &Server) -> Result<Self> {
-        let base = server.base.trim_end_matches('/');
-        ensure!(
-            base.starts_with("http://"),
-            "{base}: only http:// is spoken; put `kubectl proxy` in front of a server with TLS"
-        );
-        let server = Server { base: base.to_owned(), ..server.clone() };
-        let connections = Connections::builder(TokioExecutor::new()).build_http();
-        let way = Way::Http(Box::new(Http { connections, server }));
-        Ok(Self { way })
+        Ok(Self { way: Way::Http(Box::new(Http::new(server)?)) })
     }
 
     /// A client of a server in the same process.
@@ -96,6 +81,7 @@ impl Client {
     /// The wall clock, which is about that of the server.
     pub fn wall(&self) -> SystemTime {
         match &self.way {
+            #[cfg(feature = "over-http")]
             Way::Http(_) => SystemTime::now(),
             Way::Direct(direct) => direct.wall(),
         }
@@ -103,12 +89,13 @@ impl Client {
 
     /// Whether time passes by itself.
     pub fn is_in_real_time(&self) -> bool {
-        matches!(self.way, Way::Http(_))
+        !matches!(self.way, Way::Direct(_))
     }
 
     /// Tells whether the controllers run and know what there is, where anybody knows.
     pub fn disturbances(&self) -> Option<watch::Receiver<bool>> {
         match &self.way {
+            #[cfg(feature = "over-http")]
             Way::Http(_) => None,
             Way::Direct(direct) => Some(direct.calm()),
         }
@@ -141,15 +128,12 @@ impl Client {
 
     /// Opens a stream of lines, such as a watch.
     pub async fn stream(&self, path: &str) -> Result<Lines> {
-        let http = match &self.way {
-            Way::Http(http) => http,
-            Way::Direct(direct) => return Ok(Lines(Source::Direct(direct.stream(path)?))),
+        let source = match &self.way {
+            #[cfg(feature = "over-http")]
+            Way::Http(http) => Source::Http(http.stream(path).await?),
+            Way::Direct(direct) => Source::Direct(direct.stream(path)?),
         };
-        let request = http.request(&Method::GET, path, None);
-        let response = timeout(PATIENCE, request).await??;
-        let status = response.status();
-        ensure!(status.is_success(), "GET {path}: {status}");
-        Ok(Lines(Source::Http { body: response.into_body(), pending: Vec::new() }))
+        Ok(Lines(source))
     }
 
     async fn send(
@@ -187,21 +171,14 @@ impl Client {
             }
             None => None,
         };
-        let http = match &self.way {
-            Way::Http(http) => http,
+        let (status, bytes, pause) = match &self.way {
+            #[cfg(feature = "over-http")]
+            Way::Http(http) => http.exchange(method, path, body).await?,
             Way::Direct(direct) => {
                 let (status, bytes) = direct.exchange(method, path, body).await?;
-                return Ok((Answer { status, body: parsed(&bytes) }, None));
+                (status, bytes, None)
             }
         };
-        let response = http.request(method, path, body).await?;
-        let status = response.status().as_u16();
-        let pause = (status == 429).then(|| {
-            let seconds = response.headers().get(RETRY_AFTER);
-            let seconds = seconds.and_then(|value| value.to_str().ok()?.parse().ok());
-            Duration::from_secs_f64(seconds.unwrap_or(0.2))
-        });
-        let bytes = response.into_body().collect().await?.to_bytes();
         Ok((Answer { status, body: parsed(&bytes) }, pause))
     }
 }
@@ -214,82 +191,27 @@ fn parsed(bytes: &[u8]) -> Value {
     }
 }
 
-impl Http {
-    async fn request(
-        &self,
-        method: &Method,
-        path: &str,
-        body: Option<(Bytes, &str)>,
-    ) -> Result<Response<Incoming>> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.server.base))
-            .header(ACCEPT, JSON)
-            .header(USER_AGENT, "picokube-golden");
-        if let Some(token) = &self.server.token {
-            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
-        }
-        let bytes = match body {
-            Some((bytes, content_type)) => {
-                request = request.header(CONTENT_TYPE, content_type);
-                bytes
-            }
-            None => Bytes::new(),
-        };
-        Ok(self.connections.request(request.body(Full::new(bytes))?).await?)
-    }
-}
-
 /// A response that is read line by line.
 #[derive(Debug)]
 pub struct Lines(Source);
 
 #[derive(Debug)]
 enum Source {
-    Http { body: Incoming, pending: Vec<u8> },
+    #[cfg(feature = "over-http")]
+    Http(HttpLines),
     Direct(mpsc::UnboundedReceiver<Bytes>),
 }
 
 impl Lines {
     /// The next line, read as JSON; none when the stream has ended.
     pub async fn next(&mut self) -> Result<Option<Value>> {
-        let (body, pending) = match &mut self.0 {
-            Source::Http { body, pending } => (body, pending),
+        match &mut self.0 {
+            #[cfg(feature = "over-http")]
+            Source::Http(lines) => lines.next().await,
             Source::Direct(lines) => {
                 let line = lines.recv().await;
-                return Ok(line.map(|line| serde_json::from_slice(&line)).transpose()?);
-            }
-        };
-        loop {
-            if let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = pending.drain(..=end).collect();
-                if line.trim_ascii().is_empty() {
-                    continue;
-                }
-                return Ok(Some(serde_json::from_slice(&line)?));
-            }
-            match body.frame().await {
-                Some(frame) => {
-                    if let Ok(data) = frame?.into_data() {
-                        pending.extend_from_slice(&data);
-                    }
-                }
-                None if pending.is_empty() => return Ok(None),
-                None => bail!("the stream ended in the middle of a line"),
+                Ok(line.map(|line| serde_json::from_slice(&line)).transpose()?)
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_without_http_are_refused() {
-        for base in ["https://127.0.0.1:6443", "127.0.0.1:8001", ""] {
-            assert!(Client::new(&Server::new(base)).is_err(), "{base}");
-        }
-        assert!(Client::new(&Server::new("http://127.0.0.1:8001/")).is_ok());
     }
 }

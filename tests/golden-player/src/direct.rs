@@ -6,8 +6,8 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, ensure};
-use hyper::Method;
-use hyper::body::Bytes;
+use bytes::Bytes;
+use http::Method;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 

@@ -20,6 +20,11 @@ use super::step::PodStatus;
 /// is between nothing and everything.
 const STAGGER: Duration = Duration::from_millis(15);
 
+/// Since how many seconds the first pod is said to be ready, see [`Kubelet::age`]. It and its halves stand
+/// in the middle between powers of two, so that the time that a scenario takes makes no difference.
+const OLDEST: u64 = 3 << 29;
+const YOUNGEST: u64 = 3 << 7;
+
 /// Who moves pods, and when.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
@@ -192,7 +197,7 @@ impl Kubelet {
     /// Moves pods until the watches end.
     pub async fn run(&self) -> Result<Infallible> {
         let mut changes = self.recorder.changes();
-        let mut bound = 0;
+        let mut done = Done::default();
         loop {
             changes.mark_unchanged();
             let settings = self.settings();
@@ -207,7 +212,7 @@ impl Kubelet {
             };
             for task in &tasks {
                 // What fails now (a conflict, a pod just gone) is seen anew the next time.
-                let _ = self.act(&settings, task, &mut bound).await;
+                let _ = self.act(&settings, task, &mut done).await;
                 if settings.mode != Mode::Step {
                     sleep(STAGGER).await;
                 } else if task.action == Action::Finalize {
@@ -246,18 +251,40 @@ impl Kubelet {
     /// Whether the first of several pods is to become ready whose seconds are counted from then on.
     /// Times in the API are whole seconds, and with the real controllers they were all the same.
     fn begins_to_count(&self, tasks: &[Task]) -> bool {
-        let seen = self.recorder.seen();
-        let is_counted = |set: &Arc<Value>| is_set(&set["spec"]["minReadySeconds"]);
         tasks.iter().any(|task| task.action == Action::MakeReady)
-            && seen.objects(Resource::ReplicaSets).any(is_counted)
-            && !seen.objects(Resource::Pods).any(|pod| is_ready(pod))
+            && self.counts(Resource::ReplicaSets)
+            && !self.recorder.seen().objects(Resource::Pods).any(|pod| is_ready(pod))
     }
 
-    async fn act(&self, settings: &Settings, task: &Task, bound: &mut usize) -> Result<()> {
+    /// Whether it matters since when exactly pods are ready.
+    fn counts(&self, resource: Resource) -> bool {
+        let is_counted = |set: &Arc<Value>| is_set(&set["spec"]["minReadySeconds"]);
+        self.recorder.seen().objects(resource).any(is_counted)
+    }
+
+    /// Since how many seconds a pod is said to be ready that becomes so now, as one of so many.
+    ///
+    /// Of ready pods, the younger ones go first. Kubernetes compares whole seconds and, where these
+    /// differ, only the powers of two of the ages; if they are the same, the uids, which are random. So
+    /// how fast this machine is would decide who goes. In real time, every pod is said to have been ready
+    /// half as long as the one before: then there is nothing left to chance.
+    fn age(&self, settings: &Settings, number: u32) -> u64 {
+        let sets = [Resource::ReplicaSets, Resource::StatefulSets];
+        let is_told = settings.mode == Mode::Step
+            && self.node.is_in_real_time()
+            && !sets.into_iter().any(|sets| self.counts(sets));
+        if is_told {
+            OLDEST.checked_shr(number).filter(|age| *age >= YOUNGEST).unwrap_or(0)
+        } else {
+            0
+        }
+    }
+
+    async fn act(&self, settings: &Settings, task: &Task, done: &mut Done) -> Result<()> {
         match task.action {
             Action::Bind => {
-                let node = format!("node-{}", *bound % settings.nodes.max(1) + 1);
-                *bound += 1;
+                let node = format!("node-{}", done.bound % settings.nodes.max(1) + 1);
+                done.bound += 1;
                 self.node.bind(&task.pod, &node).await?;
                 if settings.mode != Mode::Auto {
                     return Ok(());
@@ -273,11 +300,22 @@ impl Kubelet {
                 self.node.report(&task.pod, &bad_image()).await?;
             }
             Action::MakeReady => {
-                self.node.report(&task.pod, &running()).await?;
+                let ago = self.age(settings, done.ready);
+                done.ready += 1;
+                self.node.report(&task.pod, &PodStatus { ago, ..running() }).await?;
             }
         }
         Ok(())
     }
+}
+
+/// What a kubelet has done so far.
+#[derive(Debug, Default)]
+struct Done {
+    /// How many pods it has bound.
+    bound: usize,
+    /// How many pods it has made ready, one after the other.
+    ready: u32,
 }
 
 /// Which of the tasks are one cause in [`Mode::Step`].

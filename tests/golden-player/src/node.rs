@@ -45,6 +45,11 @@ impl Node {
         self.client.is_in_real_time().then_some(rest)
     }
 
+    /// Whether time passes by itself.
+    pub fn is_in_real_time(&self) -> bool {
+        self.client.is_in_real_time()
+    }
+
     /// Puts the pod on a node.
     pub async fn bind(&self, pod: &Value, node: &str) -> Result<()> {
         let name = name(pod);

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::client::{Client, Server};
+use super::client::Client;
 use super::conditions;
 use super::kubelet::{Kubelet, Mode};
+#[cfg(feature = "over-http")]
 use super::namespace::Namespace;
 use super::node::Node;
 use super::normalise::Normaliser;
@@ -27,12 +28,15 @@ use super::trace::{finals, trace};
 /// How much longer than a step asks for its conditions are waited for: a busy machine is no
 /// failure.
 const PATIENCE: u32 = 4;
+/// So much of a second is left when pods are created.
+const ENOUGH: Duration = Duration::from_millis(800);
 /// How long the pause after a step may last at most: some controllers are never quiet.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Plays a scenario in a namespace of its own.
+#[cfg(feature = "over-http")]
 pub(super) async fn play(
-    server: &Server,
+    server: &super::Server,
     scenario: &Scenario,
     probe: Option<Arc<Probe>>,
 ) -> Result<Run> {
@@ -144,12 +148,23 @@ impl Player<'_> {
     /// Does a step. What comes back has a `code` if the server was asked something, and an
     /// `error` if the step failed.
     async fn step(&mut self, number: usize, step: &Step) -> Value {
+        if let Operation::Create { .. } = step.operation {
+            self.early_in_a_second().await;
+        }
         if step.is_marked() {
             self.recorder.mark(number, &step.source);
         }
         match self.operate(step).await {
             Ok(answer) => answer,
             Err(error) => json!({"error": format!("{error:#}")}),
+        }
+    }
+
+    /// Pods that are created in one go shall be of the same age, as they were with the real controllers,
+    /// and not differ by a second that ends meanwhile: it would decide which of them goes first.
+    async fn early_in_a_second(&self) {
+        if let Some(rest) = self.node.until_the_next_second().filter(|rest| *rest < ENOUGH) {
+            sleep(rest).await;
         }
     }
 

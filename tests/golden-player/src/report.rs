@@ -15,8 +15,14 @@ use super::scenario::Scenario;
 
 /// Facets that depend on which of two controllers is faster, or on where a second ends. The real
 /// controllers were the same in three runs of three; on a busy machine that is not certain.
-const OF_TIMING: [&str; 5] =
-    ["conditions-order", "events", "pods-left", "strict-Deployment", "strict-ReplicaSet"];
+const OF_TIMING: [&str; 6] = [
+    "conditions-order",
+    "events",
+    "pods-left",
+    "strict-Deployment",
+    "strict-ReplicaSet",
+    "strict-StatefulSet",
+];
 
 /// Scenarios in which a ReplicaSet that is scaled by hand is scaled back, before or after its own
 /// controller has acted: a race that decides all there is to see.

@@ -1,8 +1,8 @@
 //! `picokube-figures ELF`: what that firmware costs at work, one `name=value` a line.
 //!
 //! For `cargo xtask sizes`, which gives each profile's image in turn. A Deployment of 10 pods is
-//! created and rolled, then 9 more are created; with all of them there, the device boots once more
-//! in an emulator that counts instructions.
+//! created and rolled, then 9 more are created, and a StatefulSet is created, updated and scaled down;
+//! with all of them there, the device boots once more in an emulator that counts instructions.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,6 +13,7 @@ use picokube_qemu::Image;
 use picokube_tests::firmware::{Device, Setup};
 use picokube_tests::lab::{Lab, is_observed, number};
 use picokube_tests::picokube::Picokube;
+use picokube_tests::stateful_set;
 use serde_json::{Value, json};
 
 const DEPLOYMENTS: usize = 10;
@@ -55,6 +56,7 @@ fn run() -> Result<()> {
     for number in 1..DEPLOYMENTS {
         wait_for_rollout(&lab, number)?;
     }
+    use_stateful_set(&lab)?;
     println!("stack={}", device.metric("picokube_stack_high_water_bytes")?);
     println!("requests_create={}", created - before);
     println!("requests_roll={}", rolled - created);
@@ -65,6 +67,31 @@ fn run() -> Result<()> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let worked: u64 = words.iter().rev().nth(1).context("no time in the line")?.parse()?;
     println!("boot_instructions={}", worked * INSTRUCTIONS_PER_MICROSECOND);
+    Ok(())
+}
+
+/// Lets a StatefulSet go through everything that its controller does.
+fn use_stateful_set(lab: &Lab<'_>) -> Result<()> {
+    let set = "statefulsets/db";
+    let wait = |replicas: i64| {
+        lab.wait_for(set, "rolled out", |set| {
+            let status = &set["status"];
+            let counts = ["replicas", "updatedReplicas", "availableReplicas"];
+            is_observed(set)
+                && status["currentRevision"] == status["updateRevision"]
+                && counts.iter().all(|count| number(&status[count]) == replicas)
+        })
+    };
+    let mut manifest = stateful_set::manifest("app:1");
+    manifest["spec"]["persistentVolumeClaimRetentionPolicy"] =
+        json!({"whenDeleted": "Delete", "whenScaled": "Delete"});
+    lab.create("statefulsets", &manifest)?;
+    wait(2)?;
+    let template = stateful_set::template("app:2");
+    lab.patch(set, &json!({"spec": {"template": template}}))?;
+    wait(2)?;
+    lab.patch(set, &json!({"spec": {"replicas": 1}}))?;
+    wait(1)?;
     Ok(())
 }
 

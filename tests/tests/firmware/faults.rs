@@ -12,11 +12,13 @@ use anyhow::{Context, Result, ensure};
 use picokube_tests::firmware::Device;
 use picokube_tests::lab::{Lab, is_observed, number, text};
 use picokube_tests::picokube::Picokube;
+use picokube_tests::stateful_set::claim_spec;
 use serde_json::{Value, json};
 
 /// Without `PICOKUBE_CUTS`.
 const CUTS: u32 = 6;
-const DEPLOYMENTS: u32 = 4;
+/// The last of them is a StatefulSet, the others are Deployments.
+const WORKLOADS: u32 = 5;
 /// The longest from the beginning of a rollout to a cut.
 const LONGEST: u64 = 3_000;
 
@@ -43,15 +45,16 @@ fn cut(namespace: &str, cut: impl Fn(&Device, &mut Random) -> Result<()>) -> Res
     let device = Device::boot(cluster.address())?;
     let lab = Lab::new(&cluster, namespace)?;
     let mut wanted = BTreeMap::new();
-    for number in 0..DEPLOYMENTS {
-        let name = format!("deployment-{number}");
-        let replicas = 2 + i64::from(number);
-        lab.create("deployments", &deployment(&name, replicas))?;
+    for number in 0..WORKLOADS {
+        let is_stateful = number == WORKLOADS - 1;
+        let name = format!("{}-{number}", if is_stateful { "stateful" } else { "deployment" });
+        let replicas = 2 + i64::from(number % 4);
+        lab.create(resource(&name), &workload(&name, replicas))?;
         wanted.insert(name, (replicas, "app:0".to_owned()));
     }
     for round in 1..=cuts {
-        // Every Deployment gets a new image, and one of them another size.
-        let resized = random.below(u64::from(DEPLOYMENTS)) as usize;
+        // Every workload gets a new image, and one of them another size.
+        let resized = random.below(u64::from(WORKLOADS)) as usize;
         for (number, (name, (replicas, image))) in wanted.iter_mut().enumerate() {
             *image = format!("app:{round}");
             if number == resized {
@@ -60,7 +63,7 @@ fn cut(namespace: &str, cut: impl Fn(&Device, &mut Random) -> Result<()>) -> Res
             let containers = json!([{"name": "app", "image": image}]);
             let template = json!({"spec": {"containers": containers}});
             let spec = json!({"replicas": *replicas, "template": template});
-            lab.patch(&format!("deployments/{name}"), &json!({"spec": spec}))?;
+            lab.patch(&format!("{}/{name}", resource(name)), &json!({"spec": spec}))?;
         }
         thread::sleep(Duration::from_millis(random.below(LONGEST)));
         cut(&device, &mut random)?;
@@ -71,15 +74,21 @@ fn cut(namespace: &str, cut: impl Fn(&Device, &mut Random) -> Result<()>) -> Res
     })
 }
 
-/// Whether the cluster is as it would be without any cut: every Deployment rolled out, and not one
-/// pod more.
+/// Where the API has a workload of this name.
+fn resource(name: &str) -> &'static str {
+    if name.starts_with("stateful") { "statefulsets" } else { "deployments" }
+}
+
+/// Whether the cluster is as it would be without any cut: every workload rolled out, and not one pod more.
 fn is_undisturbed(lab: &Lab<'_>, wanted: &BTreeMap<String, (i64, String)>) -> Result<bool> {
-    for deployment in lab.list("deployments")? {
-        let (replicas, _) = &wanted[text(&deployment["metadata"]["name"])];
-        let status = &deployment["status"];
+    for workload in lab.list("deployments")?.into_iter().chain(lab.list("statefulsets")?) {
+        let (replicas, _) = &wanted[text(&workload["metadata"]["name"])];
+        let status = &workload["status"];
         let counts = ["replicas", "updatedReplicas", "readyReplicas", "availableReplicas"];
         let is_there = counts.iter().all(|count| number(&status[count]) == *replicas);
-        if !is_observed(&deployment) || !is_there {
+        // Both are absent in a Deployment.
+        let is_complete = status["currentRevision"] == status["updateRevision"];
+        if !is_observed(&workload) || !is_there || !is_complete {
             return Ok(false);
         }
     }
@@ -96,7 +105,7 @@ fn is_undisturbed(lab: &Lab<'_>, wanted: &BTreeMap<String, (i64, String)>) -> Re
         return Ok(false);
     }
     let sets = lab.list("replicasets")?;
-    for (name, (replicas, _)) in wanted {
+    for (name, (replicas, _)) in wanted.iter().filter(|it| resource(it.0) == "deployments") {
         let of_this =
             sets.iter().filter(|set| set["spec"]["selector"]["matchLabels"]["app"] == **name);
         let sizes: i64 = of_this.map(|set| number(&set["spec"]["replicas"])).sum();
@@ -105,8 +114,8 @@ fn is_undisturbed(lab: &Lab<'_>, wanted: &BTreeMap<String, (i64, String)>) -> Re
     Ok(true)
 }
 
-fn deployment(name: &str, replicas: i64) -> Value {
-    json!({
+fn workload(name: &str, replicas: i64) -> Value {
+    let mut workload = json!({
         "metadata": {"name": name},
         "spec": {
             "replicas": replicas,
@@ -119,7 +128,13 @@ fn deployment(name: &str, replicas: i64) -> Value {
                 },
             },
         },
-    })
+    });
+    if resource(name) == "statefulsets" {
+        let claims = json!([{"metadata": {"name": "data"}, "spec": claim_spec()}]);
+        workload["spec"]["volumeClaimTemplates"] = claims;
+        workload["spec"]["serviceName"] = json!(name);
+    }
+    workload
 }
 
 /// Marsaglia's xorshift64.

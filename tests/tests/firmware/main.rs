@@ -6,6 +6,7 @@ mod configuration;
 mod faults;
 mod outages;
 mod self_test;
+mod stateful_sets;
 mod status;
 mod token;
 mod trouble;

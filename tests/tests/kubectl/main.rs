@@ -75,11 +75,3 @@ fn set_status(server: &Picokube, object: &str, status: Value) -> Result<()> {
     anyhow::ensure!(answer.status == 200, "cannot write the status: {}", answer.text());
     Ok(())
 }
-
-/// Whether `text` has these words on one line, in this order.
-fn has_row(text: &str, words: &[&str]) -> bool {
-    text.lines().any(|line| {
-        let mut cells = line.split_whitespace();
-        words.iter().all(|word| cells.any(|cell| cell == *word))
-    })
-}

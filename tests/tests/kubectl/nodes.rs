@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use picokube_tests::picokube::Picokube;
 
-use super::has_row;
+use picokube_tests::kubectl::has_row;
 
 #[test]
 fn a_pod_runs_and_ends() -> Result<()> {

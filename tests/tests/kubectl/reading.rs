@@ -1,10 +1,11 @@
 //! Everything that only looks.
 
 use anyhow::{Result, ensure};
+use picokube_tests::kubectl::has_row;
 use picokube_tests::picokube::Picokube;
 use serde_json::{Value, json};
 
-use super::{DEPLOYMENTS, PODS, REPLICA_SETS, has_row, pod, replica_set, set_status};
+use super::{DEPLOYMENTS, PODS, REPLICA_SETS, pod, replica_set, set_status};
 
 #[test]
 fn get_prints_every_output_form() -> Result<()> {

@@ -1,10 +1,11 @@
 //! What kubectl does with ReplicationControllers, from creation to deletion.
 
 use anyhow::{Result, ensure};
+use picokube_tests::kubectl::has_row;
 use picokube_tests::picokube::Picokube;
 use serde_json::{Value, json};
 
-use super::{PODS, has_row, pod, set_status};
+use super::{PODS, pod, set_status};
 
 const CONTROLLERS: &str = "/api/v1/namespaces/default/replicationcontrollers";
 const SMALL: &str = "rc/small";

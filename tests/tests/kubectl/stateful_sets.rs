@@ -3,47 +3,19 @@
 
 mod claims;
 mod healing;
-mod rollouts;
+mod revisions;
 
-use anyhow::{Context, Result, ensure};
-use picokube_tests::kubectl::Kubectl;
-use picokube_tests::lab::{name, text};
+use anyhow::{Result, ensure};
+use picokube_tests::kubectl::has_row;
 use picokube_tests::picokube::Picokube;
+use picokube_tests::stateful_set::{DB, claim_spec, manifest, template};
 use serde_json::{Value, json};
 
-use super::{has_row, set_status};
+use super::set_status;
 
 const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 const REVISIONS: &str = "/apis/apps/v1/namespaces/default/controllerrevisions";
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
-const DB: &str = "statefulset/db";
-
-fn template(image: &str) -> Value {
-    json!({
-        "metadata": {"labels": {"app": "db"}},
-        "spec": {"containers": [{"name": "app", "image": image,
-            "volumeMounts": [{"name": "data", "mountPath": "/data"}]}]},
-    })
-}
-
-fn claim_spec() -> Value {
-    json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}})
-}
-
-fn manifest(image: &str) -> Value {
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
-        "metadata": {"name": "db"},
-        "spec": {
-            "serviceName": "db",
-            "replicas": 2,
-            "selector": {"matchLabels": {"app": "db"}},
-            "template": template(image),
-            "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": claim_spec()}],
-        },
-    })
-}
 
 /// What the controller keeps of a template.
 fn revision(set: &Value, number: i64, mut template: Value) -> Value {
@@ -65,58 +37,6 @@ fn revision(set: &Value, number: i64, mut template: Value) -> Value {
 /// A whole cluster.
 fn cluster() -> Result<Picokube> {
     Picokube::up(&["--nodes", "2"])
-}
-
-/// A StatefulSet of so many pods of an image, without claims.
-fn set_of(image: &str, replicas: usize) -> Value {
-    let mut set = manifest(image);
-    set["spec"]["replicas"] = json!(replicas);
-    set["spec"]["volumeClaimTemplates"] = json!([]);
-    set["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] = json!([]);
-    set
-}
-
-/// Creates a set and waits for its pods.
-fn create(kubectl: &Kubectl<'_>, set: &Value) -> Result<()> {
-    let said = kubectl.ok_with(&["create", "--filename=-"], &set.to_string())?;
-    assert_eq!(said.trim(), "statefulset.apps/db created");
-    rolled_out(kubectl).map(|_| ())
-}
-
-/// Waits, as people do; gives what was said.
-fn rolled_out(kubectl: &Kubectl<'_>) -> Result<String> {
-    let said = kubectl.ok(&["rollout", "status", DB, "--timeout=10m"])?;
-    ensure!(said.contains("roll out complete"), "{said}");
-    Ok(said)
-}
-
-fn items(kubectl: &Kubectl<'_>, kind: &str) -> Result<Vec<Value>> {
-    let list = kubectl.json(&["get", kind, "--output=json"])?;
-    Ok(list["items"].as_array().context("a list without items")?.clone())
-}
-
-/// Names and images of the pods that are there, by name.
-fn images(kubectl: &Kubectl<'_>) -> Result<Vec<String>> {
-    let pods = items(kubectl, "pods")?;
-    let image = |pod: &Value| text(&pod["spec"]["containers"][0]["image"]).to_owned();
-    Ok(pods.iter().map(|pod| format!("{} {}", name(pod), image(pod))).collect())
-}
-
-/// Names and identities of all objects of a kind, by name.
-fn identities(kubectl: &Kubectl<'_>, kind: &str) -> Result<Vec<String>> {
-    let all = items(kubectl, kind)?;
-    Ok(all.iter().map(|one| format!("{} {}", name(one), text(&one["metadata"]["uid"]))).collect())
-}
-
-/// What the set's events with this reason say, in the order in which they came.
-fn told(kubectl: &Kubectl<'_>, reason: &str) -> Result<Vec<String>> {
-    let events = ["get", "events", "--sort-by=.metadata.resourceVersion", "--output=json"];
-    let events = kubectl.json(&events)?;
-    let events = events["items"].as_array().context("a list without items")?;
-    let of_set = events.iter().filter(|event| {
-        event["involvedObject"]["kind"] == "StatefulSet" && event["reason"] == reason
-    });
-    Ok(of_set.map(|event| text(&event["message"]).to_owned()).collect())
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Core, driver and TLS need neither `std` nor an allocator, on any Cortex-M.
+//! Core, driver, HTTP/2 and TLS need neither `std` nor an allocator, on any Cortex-M.
 //!
 //! Two proofs: their compiled objects, for the smallest and for the reference target, name no
 //! symbol of either; and neither does the linked firmware, where generic code has become real.

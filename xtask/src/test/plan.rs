@@ -14,8 +14,18 @@ pub(super) struct Step {
     /// Steps that must have succeeded before.
     pub(super) needs: &'static [&'static str],
     pub(super) work: Work,
-    /// Whether a developer runs it before every commit.
-    is_quick: bool,
+    when: When,
+}
+
+/// Which runs a step is part of, unless it is asked for by its name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// That of a developer before every commit, and the whole one.
+    Always,
+    /// The one before every commit: in the whole one, another step does the same.
+    Quick,
+    /// The whole one.
+    Whole,
 }
 
 /// What a step does.
@@ -32,21 +42,16 @@ pub(super) enum Work {
 }
 
 const ALL_TESTS: &[&[&str]] = &[&["test", "--no-run"], &ON_A_PC];
+/// Not run: they are to build, and clippy is to look at them.
+const BENCHES: &[&[&str]] = &[&["test", "--no-run", "--bench", "*"], &ON_A_PC];
 const LOG_DECODER: &[&[&str]] = &[&["build"], &APART];
 const DOC_TESTS: &[&[&str]] = &[&["test", "--doc"], &ON_A_PC];
-const SIMULATION: &[&[&str]] = &[&SIMULATED, &["--test", "seeds", "--test", "sweeps"]];
-/// The only build that has mistakes in it: the simulation must find every one.
-const PLANTED_BUGS: &[&[&str]] =
-    &[&SIMULATED, &["--features", "planted-bugs", "--test", "planted"]];
-/// Neither HTTP nor a command line, and all the optimisation that pays for itself only here.
-const SIMULATED: [&str; 7] = [
-    "test",
-    "--no-run",
-    "--package",
-    "picokube",
-    "--no-default-features",
-    "--profile",
-    "simulation",
+/// Neither HTTP nor a command line, and all the optimisation that pays for itself only here. One build for
+/// all three: with the feature there are mistakes to choose from, and only `planted` chooses any.
+const SIMULATION: &[&[&str]] = &[
+    &["test", "--no-run", "--profile", "simulation"],
+    &["--package", "picokube", "--no-default-features", "--features", "planted-bugs"],
+    &["--test", "planted", "--test", "seeds", "--test", "sweeps"],
 ];
 
 /// All steps. Of those that can begin, the first ones do: what others wait for stands above.
@@ -59,9 +64,9 @@ const STEPS: [Step; 17] = [
     quick("build", Lane::Host, &[], Work::Build(ALL_TESTS)),
     step("images", Lane::Embedded, &["setup"], Work::Command(&["firmware", "build", "--all"])),
     step("simulation", Lane::Host, &[], Work::BuildApart(SIMULATION)),
-    step("planted-bugs", Lane::Host, &[], Work::BuildApart(PLANTED_BUGS)),
     step("sizes", Lane::Waiting, &["build", "log-decoder", "images"], Work::Command(&["sizes"])),
-    quick("clippy-rest", Lane::Host, &[], Work::Command(&["clippy-rest"])),
+    quick("benches", Lane::Host, &["build"], Work::BuildApart(BENCHES)),
+    only_quick("clippy-rest", Lane::Host, &[], Work::Command(&["clippy-rest"])),
     quick("doc", Lane::Host, &[], Work::Command(&["doc"])),
     quick("doc-tests", Lane::Host, &[], Work::Test(DOC_TESTS)),
     step("clippy-firmware", Lane::Embedded, &["setup"], Work::Command(&["clippy-firmware"])),
@@ -71,11 +76,20 @@ const STEPS: [Step; 17] = [
 ];
 
 const fn step(name: &'static str, lane: Lane, needs: &'static [&'static str], work: Work) -> Step {
-    Step { name, lane, needs, work, is_quick: false }
+    Step { name, lane, needs, work, when: When::Whole }
 }
 
 const fn quick(name: &'static str, lane: Lane, needs: &'static [&'static str], work: Work) -> Step {
-    Step { is_quick: true, ..step(name, lane, needs, work) }
+    Step { when: When::Always, ..step(name, lane, needs, work) }
+}
+
+const fn only_quick(
+    name: &'static str,
+    lane: Lane,
+    needs: &'static [&'static str],
+    work: Work,
+) -> Step {
+    Step { when: When::Quick, ..step(name, lane, needs, work) }
 }
 
 /// Which part of a test run is wanted.
@@ -95,15 +109,15 @@ impl Selection {
     /// The steps, in order.
     pub(super) fn steps(&self) -> Vec<Step> {
         let Some(only) = &self.only else {
-            return STEPS.into_iter().filter(|step| step.is_quick || !self.quick).collect();
+            let other = if self.quick { When::Whole } else { When::Quick };
+            return STEPS.into_iter().filter(|step| step.when != other).collect();
         };
         if let Some(step) = STEPS.iter().find(|step| step.name == only) {
             return with_needs(&[step.name]);
         }
         // A test, then; which ones there are is known when they are built.
         match only.split("::").next() {
-            Some("seeds" | "sweeps") => with_needs(&["simulation"]),
-            Some("planted") => with_needs(&["planted-bugs"]),
+            Some("planted" | "seeds" | "sweeps") => with_needs(&["simulation"]),
             _ => with_needs(&["setup", "build", "images", "log-decoder"]),
         }
     }
@@ -115,7 +129,7 @@ impl Selection {
         };
         if STEPS.iter().any(|step| step.name == only) {
             // All tests of a build, if it is that build that is wanted.
-            return ["build", "simulation", "planted-bugs"].contains(&&**only).then_some(None);
+            return ["build", "simulation"].contains(&&**only).then_some(None);
         }
         if program.name == *only {
             return Some(None);
@@ -183,10 +197,22 @@ mod tests {
     fn one_step_comes_with_what_it_needs() {
         assert_eq!(names(&only("fmt")), ["fmt"]);
         assert_eq!(names(&only("sweeps")), ["simulation"]);
-        assert_eq!(names(&only("planted::every")), ["planted-bugs"]);
+        assert_eq!(names(&only("planted::every")), ["simulation"]);
         assert_eq!(names(&only("purity")), ["setup", "images", "purity"]);
         assert_eq!(names(&only("sizes")), ["setup", "log-decoder", "build", "images", "sizes"]);
-        assert!(names(&Selection::default()).len() == STEPS.len());
+        assert_eq!(names(&only("clippy-rest")), ["clippy-rest"]);
+    }
+
+    #[test]
+    fn every_step_is_part_of_a_run() {
+        let whole = names(&Selection::default());
+        let quick = names(&Selection { quick: true, ..Selection::default() });
+        for Step { name, .. } in STEPS {
+            // The simulation's build does what clippy-rest does.
+            assert_eq!(whole.contains(&name), name != "clippy-rest", "{name}");
+        }
+        assert!(quick.contains(&"build") && quick.contains(&"clippy-rest"));
+        assert!(!quick.contains(&"simulation"));
     }
 
     #[test]

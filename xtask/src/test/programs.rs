@@ -106,7 +106,7 @@ pub(super) fn build(words: &[&[&str]], log: &Path) -> Result<Vec<Program>> {
 /// Builds programs of another sort than all others. Gives those that are tests, and where the others
 /// are, which no test may start.
 pub(super) fn build_apart(words: &[&[&str]], log: &Path) -> Result<(Vec<Program>, Vec<PathBuf>)> {
-    run(&mut cargo(words), log)
+    run(crate::gates::with_clippy(&mut cargo(words)), log)
 }
 
 /// cargo with these words, which gets out of the way of what waits for it.
@@ -171,6 +171,7 @@ fn program(message: &str) -> Option<Built> {
     };
     let target = &message["target"];
     let name = match target["kind"][0].as_str()? {
+        "bench" => return None,
         "test" => target["name"].as_str()?.to_owned(),
         "bin" => format!("{}-bin", target["name"].as_str()?),
         _ => package,
@@ -214,6 +215,7 @@ mod tests {
         assert_eq!(name("lib", "picokube"), "picokube");
         assert_eq!(name("bin", "picokube"), "picokube-bin");
         assert_eq!(name("test", "sweeps"), "sweeps");
+        assert!(program(&message(true, "bench", "decode").to_string()).is_none(), "not to be run");
         let other = program(&message(false, "bin", "picokube").to_string());
         assert!(matches!(other, Some(Built::Other(path)) if path.ends_with("program")));
         assert!(program(r#"{"reason":"build-finished","success":true}"#).is_none());

@@ -13,6 +13,10 @@ use crate::process::Stat;
 /// How many of the slowest tests are named.
 const SLOWEST: usize = 10;
 
+/// How many plays of golden scenarios may be repeated in a run: a machine that is busy with something else
+/// may get between two controllers. The goal is none, and what is repeated twice in two runs is a bug.
+const MOST_REPEATED: usize = 2;
+
 pub(super) struct Summary {
     start: Instant,
     /// The processor time of the build that came before.
@@ -75,6 +79,15 @@ impl Summary {
         &self.failed
     }
 
+    /// Too many plays that had to be repeated are a failure: they tell of a race, of ours or of the player's.
+    fn judge_plays(&mut self, plays: &str) {
+        let repeated = plays.lines().count();
+        if repeated > MOST_REPEATED {
+            println!("{repeated} were repeated, and {MOST_REPEATED} may be");
+            self.failed.push("repeated plays".to_owned());
+        }
+    }
+
     /// Prints everything.
     pub(super) fn print(&mut self, plays: &Path, cores: usize) -> Result<()> {
         let took = self.start.elapsed();
@@ -101,10 +114,9 @@ impl Summary {
             );
         }
         if plays.exists() {
-            println!(
-                "\nplays of golden scenarios that were repeated:\n{}",
-                fs::read_to_string(plays)?
-            );
+            let plays = fs::read_to_string(plays)?;
+            println!("\nplays of golden scenarios that were repeated:\n{plays}");
+            self.judge_plays(&plays);
         }
         println!("\n{} passed, {} failed", self.passed_tests, self.failed_tests);
         Ok(())
@@ -118,5 +130,19 @@ fn gist(report: &str) -> &str {
         (Some(_), Some(_)) => "within budget",
         (Some(line), None) => line.trim(),
         (None, _) => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_with_too_many_repeated_plays_has_failed() {
+        let mut summary = Summary::new();
+        summary.judge_plays(&"d-create on a PC: events\n".repeat(MOST_REPEATED));
+        assert!(summary.failed().is_empty());
+        summary.judge_plays(&"d-create on a PC: events\n".repeat(MOST_REPEATED + 1));
+        assert_eq!(summary.failed(), ["repeated plays"]);
     }
 }

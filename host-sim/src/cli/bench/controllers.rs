@@ -22,9 +22,9 @@ const KIB: f64 = 1024.0;
 
 /// Measures and prints.
 pub(in super::super) async fn controllers(options: ControllersBenchOptions) -> Result<()> {
-    println!("machine: {}", machine());
+    say!("machine: {}", machine());
     for status_lag in &options.status_lag {
-        println!("\nwith a status that waits for up to {status_lag} ms");
+        say!("\nwith a status that waits for up to {status_lag} ms");
         one_rollout(&options, *status_lag).await?;
         for deployments in &options.deployments {
             round(*deployments, &options, *status_lag).await?;
@@ -43,7 +43,7 @@ async fn one_rollout(options: &ControllersBenchOptions, status_lag: u32) -> Resu
     update(&site, 1).await?;
     site.settle().await;
     let cost = Cost::between(&before, &usage, &site.requests(), &controllers.usage().await?);
-    println!(
+    say!(
         "\none rolling update of {} replicas: {} requests, {} of them conflicts; \
          {:.1} KiB sent, {:.1} KiB received\n",
         options.replicas,
@@ -65,10 +65,15 @@ async fn round(
     // A rolling update needs a quarter more, and pods take a moment to go.
     let site = Site::start(2 * deployments * options.replicas).await?;
     let controllers = Controllers::start(&site, options.capacity, status_lag).await?;
-    println!("\n{deployments} Deployments of {} replicas\n", options.replicas);
-    println!(
+    say!("\n{deployments} Deployments of {} replicas\n", options.replicas);
+    say!(
         "{:<8} {:>8} {:>9} {:>9} {:>13} {:>8}",
-        "", "seconds", "requests", "sent KiB", "received KiB", "CPU s"
+        "",
+        "seconds",
+        "requests",
+        "sent KiB",
+        "received KiB",
+        "CPU s"
     );
     let mut total = Cost::default();
     let mut seconds = 0.0;
@@ -89,7 +94,7 @@ async fn round(
     }
     total.print_row("all", seconds);
     let usage = controllers.usage().await?;
-    println!(
+    say!(
         "\nmemory of the controllers: {:.1} MiB anonymous, {:.1} MiB resident; nothing is left \
          in the cluster\n",
         usage.anonymous as f64 / MIB,
@@ -188,7 +193,7 @@ impl Cost {
     }
 
     fn print_row(&self, name: &str, seconds: f64) {
-        println!(
+        say!(
             "{name:<8} {seconds:>8.1} {:>9} {:>9.0} {:>13.0} {:>8.2}",
             self.requests(),
             self.sent / KIB,
@@ -201,10 +206,7 @@ impl Cost {
         for ((subject, code), count) in &self.answers {
             let Subject { verb, resource, subresource, .. } = subject;
             let slash = if subresource.is_empty() { "" } else { "/" };
-            println!(
-                "{count:>9}  {verb:<6} {:<24} {code}",
-                format!("{resource}{slash}{subresource}")
-            );
+            say!("{count:>9}  {verb:<6} {:<24} {code}", format!("{resource}{slash}{subresource}"));
         }
     }
 }

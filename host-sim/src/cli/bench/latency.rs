@@ -16,7 +16,7 @@ const ROLLED: usize = 10;
 
 /// Measures and prints.
 pub(in super::super) async fn latency(options: LatencyBenchOptions) -> Result<()> {
-    println!("machine: {}", machine());
+    say!("machine: {}", machine());
     let mut trials = Vec::new();
     for status_lag in [0, options.status_lag] {
         trials.push(Trial::start(status_lag, &options).await?);
@@ -27,7 +27,7 @@ pub(in super::super) async fn latency(options: LatencyBenchOptions) -> Result<()
             trial.round().await?;
         }
     }
-    println!(
+    say!(
         "\n{:<20} {:>22} {:>22} {:>10}",
         "median of",
         format!("{NEW} pods available"),
@@ -37,7 +37,7 @@ pub(in super::super) async fn latency(options: LatencyBenchOptions) -> Result<()
     for trial in &mut trials {
         let [available, rolled, requests] = trial.medians();
         let name = format!("a lag of {} ms", trial.status_lag);
-        println!("{name:<20} {available:>19.1} ms {rolled:>19.1} ms {requests:>10}");
+        say!("{name:<20} {available:>19.1} ms {rolled:>19.1} ms {requests:>10}");
     }
     for trial in trials {
         trial.controllers.stop().await?;

@@ -30,8 +30,8 @@ pub(in super::super) async fn server(options: ServerBenchOptions) -> Result<()> 
 async fn measure(address: &str, process: Option<u32>, options: &ServerBenchOptions) -> Result<()> {
     let body = calibrated_pod(address, options.pod_bytes).await?;
     let stored = stored_bytes(address, "size").await?;
-    println!("machine: {}", machine());
-    println!(
+    say!("machine: {}", machine());
+    say!(
         "{} pods of {stored} bytes, requests of {}, {} connections, {} watches following{}\n",
         options.pods,
         body.len(),
@@ -39,7 +39,7 @@ async fn measure(address: &str, process: Option<u32>, options: &ServerBenchOptio
         options.watchers,
         if options.data.is_some() { ", on disk" } else { ", in memory" }
     );
-    println!("{:<34} {:>10} {:>10} {:>10}", "", "per second", "p50", "p99");
+    say!("{:<34} {:>10} {:>10} {:>10}", "", "per second", "p50", "p99");
 
     // The first requests pay for caches and page faults of both sides.
     repeat(address, 200, options.clients, |index| create(index, "warm", &body)).await?;
@@ -54,10 +54,10 @@ async fn measure(address: &str, process: Option<u32>, options: &ServerBenchOptio
         repeat(address, options.pods, options.clients, |index| create(index, "pod", &body)).await?;
     let followed = watchers.wait(options.pods).await?;
     created.print("create, watches following");
-    println!("{:<34} {:>10.0}", "  all watches have seen all", options.pods as f64 / followed);
+    say!("{:<34} {:>10.0}", "  all watches have seen all", options.pods as f64 / followed);
     if let (Some(before), Some(after)) = (busy, cpu_seconds(process)) {
         let each = (after - before) * 1e6 / options.pods as f64;
-        println!("{:<34} {each:>7.0} µs", "  CPU time of the server, each");
+        say!("{:<34} {each:>7.0} µs", "  CPU time of the server, each");
     }
     drop(watchers);
     let after = resident(process);
@@ -73,7 +73,7 @@ async fn measure(address: &str, process: Option<u32>, options: &ServerBenchOptio
     let lists = lists.await?;
     lists.print(&format!("list of {} pods", options.pods));
     let megabytes = lists.bytes as f64 / 1e6 / lists.seconds;
-    println!("{:<34} {megabytes:>9.0} MB/s", "  sent");
+    say!("{:<34} {megabytes:>9.0} MB/s", "  sent");
     let pages = repeat(address, 200, options.clients, |_| {
         format!("GET {PODS}?limit=500 HTTP/1.1\r\nhost: localhost\r\n\r\n").into_bytes()
     });
@@ -84,13 +84,13 @@ async fn measure(address: &str, process: Option<u32>, options: &ServerBenchOptio
     repeat(address, FAN_OUT_EVENTS, 1, |index| create(index, "fan", &body)).await?;
     watchers.wait(FAN_OUT_EVENTS).await?;
     let events = (FAN_OUT_WATCHERS * FAN_OUT_EVENTS) as f64 / started.elapsed().as_secs_f64();
-    println!("{:<34} {events:>10.0}", format!("events to {FAN_OUT_WATCHERS} watches"));
+    say!("{:<34} {events:>10.0}", format!("events to {FAN_OUT_WATCHERS} watches"));
     drop(watchers);
 
-    println!();
+    say!();
     if let (Some(before), Some(after)) = (before, after) {
         let per_pod = (after.saturating_sub(before)) as f64 / options.pods as f64;
-        println!(
+        say!(
             "memory of the server: {:.1} MiB before, {:.1} MiB after; {:.0} bytes per pod",
             before as f64 / 1048576.0,
             after as f64 / 1048576.0,
@@ -144,7 +144,7 @@ impl Timings {
             self.sorted.get(index).copied().unwrap_or_default()
         };
         let milliseconds = |time: Duration| format!("{:.2} ms", time.as_secs_f64() * 1e3);
-        println!(
+        say!(
             "{name:<34} {per_second:>10.0} {:>10} {:>10}",
             milliseconds(at(0.5)),
             milliseconds(at(0.99))

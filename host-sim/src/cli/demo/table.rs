@@ -1,4 +1,4 @@
-//! Deployments with their ReplicaSets and pods, as the demo shows them.
+//! Deployments with their ReplicaSets and pods, and StatefulSets with theirs, as the demo shows them.
 
 use std::fmt;
 
@@ -9,9 +9,18 @@ use crate::http::SharedServer;
 use super::super::inside::{is_rolled_out, objects};
 use super::has_failed;
 
-/// All Deployments at a moment.
+/// All Deployments and StatefulSets at a moment.
 pub(super) struct Table {
     deployments: Vec<Deployment>,
+    stateful_sets: Vec<StatefulSet>,
+}
+
+struct StatefulSet {
+    name: String,
+    wanted: u64,
+    ready: u64,
+    /// Name, sign and image of each.
+    pods: Vec<String>,
 }
 
 struct Deployment {
@@ -41,7 +50,9 @@ impl Table {
             .map(|d| Deployment::of(d, &sets, &pods))
             .collect();
         deployments.sort_by_key(|deployment| std::cmp::Reverse(deployment.wanted));
-        Self { deployments }
+        let sets = objects(shared, "statefulsets");
+        let stateful_sets = sets.iter().map(|set| StatefulSet::of(set, &pods)).collect();
+        Self { deployments, stateful_sets }
     }
 
     /// The same as lines, to be told when they change.
@@ -53,7 +64,11 @@ impl Table {
                 format!("{name:<7} {image:<8} {wanted} wanted  {pods:<5}  {state}")
             })
         });
-        lines.collect()
+        let of_sets = self.stateful_sets.iter().map(|set| {
+            let StatefulSet { name, wanted, ready, pods } = set;
+            format!("{name:<7} {ready}/{wanted} ready  {}", pods.join("  "))
+        });
+        lines.chain(of_sets).collect()
     }
 }
 
@@ -68,6 +83,13 @@ impl fmt::Display for Table {
         for set in self.deployments.iter().flat_map(|deployment| &deployment.sets) {
             let ReplicaSet { name, image, wanted, pods } = set;
             writeln!(f, "{name:<19} {wanted:<7} {image:<9} {pods}")?;
+        }
+        if !self.stateful_sets.is_empty() {
+            writeln!(f, "\nSTATEFULSET         READY  PODS")?;
+        }
+        for StatefulSet { name, wanted, ready, pods } in &self.stateful_sets {
+            let ready = format!("{ready}/{wanted}");
+            writeln!(f, "{name:<19} {ready:<6} {}", pods.join("   "))?;
         }
         Ok(())
     }
@@ -111,6 +133,21 @@ impl ReplicaSet {
     }
 }
 
+impl StatefulSet {
+    fn of(set: &Value, pods: &[Value]) -> Self {
+        let pod = |pod: &Value| {
+            let image = text(&pod["spec"]["containers"][0]["image"]);
+            format!("{} {} {image}", text(&pod["metadata"]["name"]), sign(pod))
+        };
+        Self {
+            name: text(&set["metadata"]["name"]),
+            wanted: set["spec"]["replicas"].as_u64().unwrap_or(0),
+            ready: set["status"]["readyReplicas"].as_u64().unwrap_or(0),
+            pods: pods.iter().filter(|pod| owns(set, pod)).map(pod).collect(),
+        }
+    }
+}
+
 /// What a pod looks like.
 fn sign(pod: &Value) -> char {
     if !pod["metadata"]["deletionTimestamp"].is_null() {
@@ -148,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_are_drawn_under_their_replica_sets() {
+    fn pods_are_drawn_with_their_owners() {
         let deployment = json!({
             "metadata": {"name": "web", "uid": "d", "generation": 2},
             "spec": {"replicas": 3},
@@ -175,15 +212,26 @@ mod tests {
             pod("old", "True", None),
             pod("new", "False", None),
         ];
-        let table = Table { deployments: vec![Deployment::of(&deployment, &sets, &pods)] };
+        let deployments = vec![Deployment::of(&deployment, &sets, &pods)];
+        let db = json!({
+            "metadata": {"name": "db", "uid": "s"},
+            "spec": {"replicas": 2},
+            "status": {"readyReplicas": 1},
+        });
+        let mut member = pod("s", "True", None);
+        member["metadata"]["name"] = json!("db-0");
+        member["spec"] = json!({"containers": [{"image": "app:1"}]});
+        let table = Table { deployments, stateful_sets: vec![StatefulSet::of(&db, &[member])] };
         assert_eq!(
             table.lines(),
             [
                 "web     app:1    2 wanted  ●●×    in progress",
                 "web     app:2    1 wanted  ○      in progress",
+                "db      1/2 ready  db-0 ● app:1",
             ]
         );
         let drawn = table.to_string();
         assert!(drawn.contains("web                 2/3    1           0          in progress"));
+        assert!(drawn.contains("db                  1/2    db-0 ● app:1"), "{drawn}");
     }
 }

@@ -3,7 +3,7 @@
 use picokube_core::kind::Kind;
 use picokube_core::link::Slot;
 
-use super::super::operation::Verb;
+use super::super::operation::{Operation, Verb};
 use super::wanted::Wanted;
 use super::{Flights, Issued, Verdict};
 
@@ -15,6 +15,9 @@ pub(super) fn check(wanted: &Wanted, flights: &Flights, issued: &Issued<'_, '_>)
         return Ok(());
     }
     let cache = issued.cache;
+    if is_of_stateful_set(issued) {
+        return Ok(());
+    }
     let set = owner_of_pod(issued).and_then(|set| Some((set, cache.replica_sets.get(set)?.uid())));
     let Some((set, uid)) = set else {
         return Err((OWNED, "no ReplicaSet in the cache owns the pod".to_owned()));
@@ -30,6 +33,13 @@ pub(super) fn check(wanted: &Wanted, flights: &Flights, issued: &Issued<'_, '_>)
         return Err((SURPLUS, detail));
     }
     Ok(())
+}
+
+/// Whether a request is about the pod of a StatefulSet, which has rules of its own.
+fn is_of_stateful_set(issued: &Issued<'_, '_>) -> bool {
+    let Operation { namespace, name, .. } = issued.operation;
+    let pod = issued.cache.pods.find(issued.cache.texts, namespace, name);
+    pod.is_some_and(|pod| issued.cache.owner_of(Kind::Pod, pod).of(Kind::StatefulSet).is_some())
 }
 
 /// The ReplicaSet whose pod a request is about.

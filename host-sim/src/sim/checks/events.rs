@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::server::request::Request as HttpRequest;
 
 use super::Verdict;
-use super::model::Facts;
+use super::model::{Facts, Model};
 
 pub(super) const PROPERTY: &str = "events tell the truth";
 
@@ -23,15 +23,26 @@ impl Sizes {
     }
 
     /// A controller has written something, perhaps an event.
-    pub(super) fn check(&self, http: &HttpRequest) -> Verdict {
+    pub(super) fn check(&self, http: &HttpRequest, model: &Model) -> Verdict {
         let is_event = http.method == http::Method::POST && http.path.ends_with("/events");
         let event = is_event.then(|| serde_json::from_slice(&http.body).unwrap_or(Value::Null));
+        let created = event.as_ref().and_then(created).zip(model.past.as_ref());
+        if let Some((key, _)) = created.filter(|(key, past)| !past.has_been("pods", key)) {
+            return Err((PROPERTY, format!("pod {key} has never been there")));
+        }
         let Some((key, size)) = event.as_ref().and_then(scaled) else { return Ok(()) };
         if self.0.get(&key).is_some_and(|sizes| sizes.contains(&size)) {
             return Ok(());
         }
         Err((PROPERTY, format!("{key} has never been of size {size}")))
     }
+}
+
+/// The pod that a StatefulSet is said to have created.
+fn created(event: &Value) -> Option<String> {
+    let told = event["message"].as_str()?.strip_suffix(" successful")?;
+    let (name, _) = told.strip_prefix("create Pod ")?.split_once(" in StatefulSet ")?;
+    Some(format!("{}/{name}", event["metadata"]["namespace"].as_str()?))
 }
 
 /// The ReplicaSet that an event is about and the size that it is said to have got.

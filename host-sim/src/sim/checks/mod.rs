@@ -13,22 +13,25 @@ mod events;
 mod looks;
 mod model;
 mod ownership;
+mod past;
 mod recreate;
 mod revisions;
 mod rolling;
+mod sets;
 mod statuses;
 mod templates;
 mod wanted;
 mod workers;
 
 use picokube_core::link::Slot;
-use picokube_core::manager::{Body, Failure, Request, Ticket};
+use picokube_core::manager::{Body, Failure, Make, Request, Ticket};
 use picokube_core::store::{Cache, Entry, Kind, Pod};
 use picokube_core::wire::Uid;
 
 use crate::server::Server;
 use crate::server::request::Request as HttpRequest;
 use crate::store::{ChangeKind, Resource, ResourceId};
+use crate::time::Timestamp;
 
 use super::clock::Moment;
 use super::device::Device;
@@ -38,6 +41,30 @@ use super::plan::Plan;
 use super::trace::Actor;
 
 pub(super) use model::{Change, Facts, Model};
+pub(super) use past::Basis;
+use past::Past;
+use sets::Sets;
+pub(super) use sets::names;
+
+/// What is looked at; the first three without StatefulSets.
+const RESOURCES: [&str; 6] = [
+    "deployments",
+    "replicasets",
+    "pods",
+    "statefulsets",
+    "controllerrevisions",
+    "persistentvolumeclaims",
+];
+
+/// The moment at which a request leaves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Instant {
+    pub(super) now: Moment,
+    /// What the server's clock shows.
+    pub(super) wall: Timestamp,
+    /// The server's newest version.
+    pub(super) version: u64,
+}
 
 /// A property that did not hold.
 #[derive(Clone, Debug)]
@@ -55,9 +82,8 @@ pub(super) type Verdict = Result<(), (&'static str, String)>;
 
 /// Everything that is checked, and what the checks know.
 pub(super) struct Checks {
-    pods: ResourceId,
-    replica_sets: ResourceId,
-    deployments: ResourceId,
+    /// Resources that are looked at, in this order.
+    resources: Vec<(ResourceId, &'static str)>,
     model: Model,
     flights: Flights,
     /// Requests that are to be sent again because the server has asked for it: nobody decides
@@ -69,6 +95,7 @@ pub(super) struct Checks {
     born: born::Born,
     looks: looks::Looks,
     sizes: events::Sizes,
+    sets: Sets,
     /// Whether controllers may work on what is no longer so: a second one, or old lists.
     views_may_differ: bool,
     /// Whether whoever sent the request at hand has given it up: it may come after what was sent
@@ -124,11 +151,17 @@ impl Checks {
                 Fault::SecondController(_) | Fault::OldLists(_) | Fault::WrongClock { .. }
             )
         };
+        let looked_at: &[&'static str] = match plan.shape.with_stateful_sets {
+            true => &RESOURCES,
+            false => &RESOURCES[..3],
+        };
         Self {
-            pods: id("pods"),
-            replica_sets: id("replicasets"),
-            deployments: id("deployments"),
-            model: Model::default(),
+            resources: looked_at.iter().map(|plural| (id(plural), *plural)).collect(),
+            model: Model {
+                past: plan.shape.with_stateful_sets.then(Past::default),
+                ..Model::default()
+            },
+            sets: Sets::new(plan),
             flights: Flights::default(),
             postponed: Flights::default(),
             wanted: wanted::Wanted::default(),
@@ -142,13 +175,15 @@ impl Checks {
         }
     }
 
+    /// Whether a resource is looked at.
+    pub(super) fn looks_at(&self, plural: &str) -> bool {
+        self.resources.iter().any(|(_, known)| *known == plural)
+    }
+
     /// What is stored of a resource that the checks know.
     pub(super) fn resource<'s>(&self, server: &'s Server, plural: &str) -> &'s Resource {
-        server.store().resource(match plural {
-            "pods" => self.pods,
-            "replicasets" => self.replica_sets,
-            _ => self.deployments,
-        })
+        let id = self.resources.iter().find(|(_, known)| *known == plural);
+        server.store().resource(id.map_or(self.resources[0].0, |(id, _)| *id))
     }
 
     /// The cluster as it is.
@@ -170,6 +205,7 @@ impl Checks {
         self.causes.excuse(device);
         self.born.forget(device);
         self.looks.forget(device);
+        self.sets.forget(device);
     }
 
     /// A controller opens a list or a watch.
@@ -184,11 +220,11 @@ impl Checks {
         operation: &Operation,
         request: &Request,
         document: &str,
-        now: Moment,
-    ) -> Verdict {
+        at: Instant,
+    ) -> (Basis, Verdict) {
         let number = device.number;
         let cache = device.manager.cache();
-        let issued = Issued { device: number, operation, request, document, cache, now };
+        let issued = Issued { device: number, operation, request, document, cache, now: at.now };
         self.wanted.note(&issued);
         self.rolling.note(&issued);
         self.born.note(&issued, &self.model);
@@ -200,9 +236,12 @@ impl Checks {
             owner: issued.owner(),
             knew: issued.known_version(),
         };
-        if self.postponed.take(|postponed| postponed.is_same_as(&flight)).is_some() {
+        let is_again = self.postponed.take(|postponed| postponed.is_same_as(&flight)).is_some();
+        let is_held_up = self.postponed.of(number).next().is_some();
+        let basis = self.sets.issued(&self.model, &issued, &device.told, at, is_again, is_held_up);
+        if is_again {
             self.flights.0.push(flight);
-            return Ok(());
+            return (basis, Ok(()));
         }
         let verdict = workers::check(&self.flights, &issued, &self.model)
             .and_then(|()| self.looks.check(device, &issued))
@@ -213,13 +252,16 @@ impl Checks {
             .and_then(|()| ownership::check_claim(&issued))
             .and_then(|()| revisions::check(&issued));
         self.flights.0.push(flight);
-        verdict
+        (basis, verdict)
     }
 
     /// A ReplicaSet that has gone may be told of again, and get another worker while the last
     /// requests of the first one are under way.
     fn check_creation(&self, issued: &Issued<'_, '_>) -> Verdict {
         let Body::Splice(splice) = &issued.request.body else { return Ok(()) };
+        if !matches!(splice.make, Make::Pod { .. }) {
+            return Ok(());
+        }
         if self.model.gone.contains_key(&splice.uid.to_string()) {
             return Ok(());
         }
@@ -230,6 +272,7 @@ impl Checks {
     pub(super) fn postponed(&mut self, device: usize, ticket: Ticket) {
         let flight = self.flights.take(|flight| flight.device == device && flight.ticket == ticket);
         self.postponed.0.extend(flight);
+        self.sets.hold_up(device);
     }
 
     /// A controller is told that its request is done.
@@ -246,20 +289,25 @@ impl Checks {
     ) {
         self.flights.remove(device.number, request.ticket);
         if end.is_err() {
-            self.causes.excuse(device.number);
+            let path = request.target.split('?').next().unwrap_or_default();
+            self.causes.failed(device.number, path);
         }
     }
 
     /// A request arrives. What it does is judged with leniency if its sender no longer waits for
     /// it: he knows nothing of it, and may have sent another one since.
-    pub(super) fn arrives(&mut self, is_overtaken: bool) {
+    pub(super) fn arrives(&mut self, is_overtaken: bool, basis: Option<Basis>) {
         self.is_overtaken = is_overtaken;
+        self.sets.arrives(basis);
     }
 
     /// The server has carried out a write of a controller.
     pub(super) fn wrote(&mut self, device: usize, http: &HttpRequest, changed: bool) -> Verdict {
-        self.sizes.check(http)?;
+        self.sizes.check(http, &self.model)?;
         if self.views_may_differ || self.is_overtaken || self.has_changed_since(device, http) {
+            return Ok(());
+        }
+        if self.sets.may_change_nothing(http) {
             return Ok(());
         }
         self.causes.wrote(device, http, changed)
@@ -289,11 +337,8 @@ impl Checks {
         now: Moment,
     ) -> Found {
         let mut found = Found { verdict: Ok(()), lines: Vec::new() };
-        for (id, plural) in [
-            (self.deployments, "deployments"),
-            (self.replica_sets, "replicasets"),
-            (self.pods, "pods"),
-        ] {
+        for at in 0..self.resources.len() {
+            let (id, plural) = self.resources[at];
             let changes = server.store().resource(id).changes_after(since);
             for change in changes.into_iter().flatten() {
                 let how = match change.kind {
@@ -321,6 +366,7 @@ impl Checks {
         statuses::check(change, self.views_may_differ || self.is_overtaken)?;
         ownership::check(&self.model, change)?;
         revisions::check_history(change)?;
+        self.sets.check(&self.model, change)?;
         if !self.views_may_differ {
             templates::check(&self.model, change)?;
         }
@@ -350,6 +396,18 @@ impl Issued<'_, '_> {
             "replicasets" => {
                 let slot = cache.replica_sets.find(texts, namespace, name)?;
                 cache.replica_sets.get(slot)?.version()
+            }
+            "statefulsets" => {
+                let slot = cache.stateful_sets.find(texts, namespace, name)?;
+                cache.stateful_sets.get(slot)?.version()
+            }
+            "controllerrevisions" => {
+                let slot = cache.controller_revisions.find(texts, namespace, name)?;
+                cache.controller_revisions.get(slot)?.version()
+            }
+            "persistentvolumeclaims" => {
+                let slot = cache.persistent_volume_claims.find(texts, namespace, name)?;
+                cache.persistent_volume_claims.get(slot)?.version()
             }
             _ => cache.deployments.get(cache.deployments.find(texts, namespace, name)?)?.version(),
         };

@@ -1,19 +1,23 @@
 //! The cluster as the server has it, in the few facts that checks need.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde_json::Value;
 
 use crate::store::{self, ChangeKind};
 
 use super::super::clock::Moment;
+use super::past::Past;
 
 /// All objects of interest, by uid.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Model {
-    pub(in crate::sim) objects: BTreeMap<String, Facts>,
+    pub(in crate::sim) objects: BTreeMap<String, Rc<Facts>>,
     /// Objects that are gone, and since when.
     pub(in crate::sim) gone: BTreeMap<String, Moment>,
+    /// What there was, where that matters.
+    pub(in crate::sim) past: Option<Past>,
 }
 
 /// What is known of an object.
@@ -30,9 +34,9 @@ pub(in crate::sim) struct Facts {
 
 /// A change, before and after.
 pub(in crate::sim) struct Change {
-    pub(in crate::sim) before: Option<Facts>,
+    pub(in crate::sim) before: Option<Rc<Facts>>,
     /// Absent if the object is gone.
-    pub(in crate::sim) after: Option<Facts>,
+    pub(in crate::sim) after: Option<Rc<Facts>>,
 }
 
 impl Model {
@@ -47,6 +51,9 @@ impl Model {
         let before = self.objects.remove(&uid);
         if change.kind == ChangeKind::Deleted {
             self.gone.insert(uid, now);
+            self.past
+                .iter_mut()
+                .for_each(|past| past.add(plural, &entry.key, entry.revision, None));
             return Change { before, after: None };
         }
         let object = entry.parse();
@@ -58,13 +65,18 @@ impl Model {
             uid: uid.clone(),
             object,
         };
+        let facts = Rc::new(facts);
         self.objects.insert(uid, facts.clone());
+        let after = Some(facts.clone());
+        self.past.iter_mut().for_each(|past| {
+            past.add(plural, &entry.key, entry.revision, after.clone());
+        });
         Change { before, after: Some(facts) }
     }
 
     /// All objects of a resource.
     pub(in crate::sim) fn all<'a>(&'a self, plural: &'a str) -> impl Iterator<Item = &'a Facts> {
-        self.objects.values().filter(move |facts| facts.plural == plural)
+        self.objects.values().map(|facts| &**facts).filter(move |facts| facts.plural == plural)
     }
 
     /// What an object controls.
@@ -72,7 +84,8 @@ impl Model {
         &'a self,
         uid: &'a str,
     ) -> impl Iterator<Item = &'a Facts> {
-        self.objects.values().filter(move |facts| facts.controller.as_deref() == Some(uid))
+        let all = self.objects.values().map(|facts| &**facts);
+        all.filter(move |facts| facts.controller.as_deref() == Some(uid))
     }
 }
 
@@ -119,6 +132,28 @@ impl Change {
                 let phase = after.object["status"]["phase"].as_str().unwrap_or_default();
                 let ready = if after.is_ready() { ", ready" } else { "" };
                 format!(": {phase}{ready}{going}")
+            }
+            "persistentvolumeclaims" => {
+                let phase = after.object["status"]["phase"].as_str().unwrap_or_default();
+                let owners = after.object["metadata"]["ownerReferences"].as_array();
+                let owners: Vec<&str> = owners
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|owner| owner["kind"].as_str())
+                    .collect();
+                format!(": {phase}, of {owners:?}{going}")
+            }
+            "controllerrevisions" => format!(": revision {}{going}", after.object["revision"]),
+            "statefulsets" => {
+                let count = |field| after.status(field);
+                format!(
+                    ": {} wanted, {} there, {} ready, {} current, {} updated{going}",
+                    after.spec("replicas"),
+                    count("replicas"),
+                    count("readyReplicas"),
+                    count("currentReplicas"),
+                    count("updatedReplicas"),
+                )
             }
             _ => format!(
                 ": {} wanted, {} there, {} available{going}",

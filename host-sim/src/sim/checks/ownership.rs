@@ -52,13 +52,14 @@ fn is_selected(issued: &Issued<'_, '_>, owner: Uid) -> Option<bool> {
 pub(super) fn check(model: &Model, change: &Change) -> Verdict {
     let (before, after) = match (&change.before, &change.after) {
         (Some(before), Some(after)) => (before, after),
-        (None, Some(born)) if born.controller.is_none() => {
+        (None, Some(born)) if born.controller.is_none() && !is_claim(born) => {
             return wrong(BIRTH, born, "it belongs to nobody");
         }
         _ => return Ok(()),
     };
     match (&before.controller, &after.controller) {
         (before, after) if before == after => Ok(()),
+        _ if is_claim(after) => Ok(()),
         (Some(_), Some(_)) => wrong(ADOPTION, after, "it had another controller"),
         // It may have gone while the request was under way.
         (None, Some(owner))
@@ -68,6 +69,11 @@ pub(super) fn check(model: &Model, change: &Change) -> Verdict {
         }
         (None | Some(_), _) => Ok(()),
     }
+}
+
+/// Claims belong to nobody, or to whom their StatefulSet says: that is looked at elsewhere.
+fn is_claim(object: &Facts) -> bool {
+    object.plural == "persistentvolumeclaims"
 }
 
 fn wrong(property: &'static str, object: &Facts, detail: &str) -> Verdict {

@@ -304,6 +304,24 @@ impl<'t, 'b> FromBuffer<'t, 'b> {
         Self { buffer, len }
     }
 
+    /// Sends a body while it is made.
+    async fn write_pieces<W: Write>(&self, writer: &mut W) -> Result<(), W::Error> {
+        let mut window = [0; WINDOW];
+        loop {
+            let before = self.buffer.notify.notified();
+            let len = self.buffer.drain_into(&mut window);
+            if len > 0 {
+                writer.write_all(window.get(..len).unwrap_or_default()).await?;
+                self.buffer.notify.notify();
+                continue;
+            }
+            match self.buffer.stage.get() {
+                Stage::Whole | Stage::Ending => return Ok(()),
+                _ => self.buffer.notify.wait(before).await,
+            }
+        }
+    }
+
     /// Sends a body that others may send at the same time.
     async fn write_whole<W: Write>(&self, writer: &mut W) -> Result<(), W::Error> {
         let mut window = [0; WINDOW];
@@ -326,22 +344,9 @@ impl RequestBody for FromBuffer<'_, '_> {
 
     /// Never returns for a body that was spoilt half-way: the caller gives the request up.
     async fn write<W: Write>(&self, writer: &mut W) -> Result<(), W::Error> {
-        if self.len.is_some() {
-            return self.write_whole(writer).await;
-        }
-        let mut window = [0; WINDOW];
-        loop {
-            let before = self.buffer.notify.notified();
-            let len = self.buffer.drain_into(&mut window);
-            if len > 0 {
-                writer.write_all(window.get(..len).unwrap_or_default()).await?;
-                self.buffer.notify.notify();
-                continue;
-            }
-            match self.buffer.stage.get() {
-                Stage::Whole | Stage::Ending => return Ok(()),
-                _ => self.buffer.notify.wait(before).await,
-            }
+        match self.len {
+            Some(_) => self.write_whole(writer).await,
+            None => self.write_pieces(writer).await,
         }
     }
 }

@@ -1,20 +1,17 @@
 //! The connection of a watched kind.
 
-use core::fmt::{self, Write};
+use core::fmt;
 use core::ops::ControlFlow;
 use core::pin::pin;
 
 use embassy_futures::select::{Either, select};
 use embedded_nal_async::TcpConnect;
-use heapless::String;
 use picokube_core::kind::Kind;
 use picokube_core::manager::ResponseHead;
 use picokube_core::watch::{Command, Input, RequestId};
 
 use super::{Runtime, Trouble};
 use crate::{Connection, Error, Method, Receiver, Request};
-
-type Target = String<{ picokube_core::limits::WATCH_TARGET }>;
 
 impl Runtime<'_> {
     /// Lists and watches one kind, for ever.
@@ -25,7 +22,6 @@ impl Runtime<'_> {
         kind: Kind,
         connection: &mut Connection<'a, N>,
     ) -> ! {
-        let mut target = Target::new();
         let mut next = None;
         loop {
             let before = self.notify.notified();
@@ -37,10 +33,7 @@ impl Runtime<'_> {
                 Wanted::Send(id) => {
                     // Others may have waited for this to be taken care of.
                     self.notify.notify();
-                    match self.write_target(kind, id, &mut target) {
-                        Ok(()) => next = self.exchange_watch(kind, id, &target, connection).await,
-                        Err(fmt::Error) => self.feed(kind, id, Input::Cut),
-                    }
+                    next = self.exchange_watch(kind, id, connection).await;
                     self.notify.notify();
                 }
                 Wanted::Close(_) => {}
@@ -57,9 +50,9 @@ impl Runtime<'_> {
         &self,
         kind: Kind,
         id: RequestId,
-        target: &Target,
         connection: &mut Connection<'a, N>,
     ) -> Option<RequestId> {
+        let target = &Target { runtime: self, kind, id };
         let request = Request { method: Method::GET, target, headers: &[], body: &[][..] };
         let mut receiver = Feed { runtime: self, kind, id };
         let exchange = pin!(connection.exchange(&request, &mut receiver));
@@ -68,6 +61,7 @@ impl Runtime<'_> {
             Either::First(how) => {
                 let end = match how {
                     Ok(()) => Input::End,
+                    Err(Error::RequestTooLarge) => Input::Cut,
                     Err(error) if error.is_before_sending() => {
                         self.trouble.set(Some(Trouble::Unreachable));
                         match error {
@@ -113,14 +107,6 @@ impl Runtime<'_> {
         })
     }
 
-    /// The core keeps to the bound, whoever configures it to the longest selector.
-    fn write_target(&self, kind: Kind, id: RequestId, target: &mut Target) -> fmt::Result {
-        target.clear();
-        let manager = self.manager.borrow();
-        let request = manager.watch_request(kind, id).ok_or(fmt::Error)?;
-        write!(target, "{request}")
-    }
-
     /// Anything but a body, which may have to wait.
     fn feed(&self, kind: Kind, id: RequestId, input: Input<'_>) {
         self.with(|manager, now| manager.handle_watch(kind, now, id, input));
@@ -132,6 +118,21 @@ enum Wanted {
     Send(RequestId),
     Close(RequestId),
     Nothing,
+}
+
+/// The path and query of a request of a watch. The core keeps to `limits::WATCH_TARGET`, whoever
+/// configures it to the longest selector.
+struct Target<'r, 'm> {
+    runtime: &'r Runtime<'m>,
+    kind: Kind,
+    id: RequestId,
+}
+
+impl fmt::Display for Target<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let manager = self.runtime.manager.borrow();
+        manager.watch_request(self.kind, self.id).ok_or(fmt::Error)?.fmt(f)
+    }
 }
 
 /// Hands a response to the manager.

@@ -3,10 +3,13 @@
 use anyhow::{Result, ensure};
 use picokube_tests::kubectl::Kubectl;
 use picokube_tests::lab::{condition, text};
+use picokube_tests::stateful_set::{
+    DB, claim_spec, create, identities, images, items, manifest, rolled_out,
+};
 use serde_json::{Value, json};
 
-use super::{DB, claim_spec, cluster, create, identities, images, items, manifest, rolled_out};
-use crate::has_row;
+use super::cluster;
+use picokube_tests::kubectl::has_row;
 
 const NONE: [&str; 0] = [];
 

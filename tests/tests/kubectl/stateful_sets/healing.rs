@@ -4,8 +4,9 @@
 use anyhow::{Result, ensure};
 use picokube_tests::kubectl::Kubectl;
 use picokube_tests::picokube::Picokube;
+use picokube_tests::stateful_set::{DB, create, identities, images, items, rolled_out, set_of};
 
-use super::{DB, cluster, create, identities, images, items, rolled_out, set_of};
+use super::cluster;
 
 const ANNOTATE: [&str; 3] = ["annotate", DB, "picokube.dev/replace-broken-pods=true"];
 

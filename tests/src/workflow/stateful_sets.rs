@@ -1,17 +1,24 @@
-//! Pods that come, change and go in order.
+//! StatefulSets: pods that come, change and go in order.
 
 use anyhow::{Result, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{DB, cluster, create, identities, images, items, rolled_out, set_of, told};
-use crate::has_row;
+use crate::kubectl::{Kubectl, has_row};
+use crate::lab::Lab;
+use crate::picokube::Picokube;
+use crate::stateful_set::{DB, create, identities, images, items, rolled_out, set_of, told};
 
 const IMAGE: &str = ".spec.template.spec.containers[0].image";
 
-#[test]
-fn pods_come_and_go_in_order() -> Result<()> {
-    let cluster = cluster()?;
-    let kubectl = cluster.kubectl()?;
+/// kubectl in a namespace of its own.
+fn in_namespace<'a>(cluster: &'a Picokube, namespace: &str) -> Result<Kubectl<'a>> {
+    Lab::new(cluster, namespace)?;
+    Kubectl::in_namespace(cluster, namespace)
+}
+
+/// Create, scale up and down, describe.
+pub fn pods_of_a_stateful_set_come_and_go_in_order(cluster: &Picokube) -> Result<()> {
+    let kubectl = in_namespace(cluster, "sts-order")?;
     create(&kubectl, &set_of("app:1", 3))?;
     assert_eq!(images(&kubectl)?, ["db-0 app:1", "db-1 app:1", "db-2 app:1"]);
     let table = kubectl.ok(&["get", "sts"])?;
@@ -53,10 +60,9 @@ fn pods_come_and_go_in_order() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn a_deleted_pod_comes_back_under_its_name() -> Result<()> {
-    let cluster = cluster()?;
-    let kubectl = cluster.kubectl()?;
+/// Of a StatefulSet.
+pub fn a_deleted_pod_comes_back_under_its_name(cluster: &Picokube) -> Result<()> {
+    let kubectl = in_namespace(cluster, "sts-deleted-pod")?;
     create(&kubectl, &set_of("app:1", 2))?;
     let before = identities(&kubectl, "pods")?;
     kubectl.ok(&["delete", "pod/db-0", "--timeout=10m"])?;
@@ -70,10 +76,9 @@ fn a_deleted_pod_comes_back_under_its_name() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn rollouts_have_a_history_and_are_undone() -> Result<()> {
-    let cluster = cluster()?;
-    let kubectl = cluster.kubectl()?;
+/// status, history, history --revision, undo, undo --to-revision.
+pub fn rollouts_of_a_stateful_set_have_a_history_and_are_undone(cluster: &Picokube) -> Result<()> {
+    let kubectl = in_namespace(cluster, "sts-history")?;
     create(&kubectl, &set_of("app:1", 2))?;
     kubectl.ok(&["set", "image", DB, "app=app:2"])?;
     let said = rolled_out(&kubectl)?;
@@ -112,10 +117,9 @@ fn rollouts_have_a_history_and_are_undone() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn restart_replaces_every_pod() -> Result<()> {
-    let cluster = cluster()?;
-    let kubectl = cluster.kubectl()?;
+/// rollout restart.
+pub fn restart_replaces_every_pod_of_a_stateful_set(cluster: &Picokube) -> Result<()> {
+    let kubectl = in_namespace(cluster, "sts-restart")?;
     create(&kubectl, &set_of("app:1", 2))?;
     let before = identities(&kubectl, "pods")?;
     let said = kubectl.ok(&["rollout", "restart", DB])?;
@@ -127,10 +131,9 @@ fn restart_replaces_every_pod() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn a_partition_makes_a_canary() -> Result<()> {
-    let cluster = cluster()?;
-    let kubectl = cluster.kubectl()?;
+/// An update that reaches the highest ordinals only, until the partition is moved.
+pub fn a_partition_makes_a_canary(cluster: &Picokube) -> Result<()> {
+    let kubectl = in_namespace(cluster, "sts-canary")?;
     create(&kubectl, &set_of("app:1", 3))?;
     let partition = |at: u8| {
         let strategy = json!({"spec": {"updateStrategy": {"rollingUpdate": {"partition": at}}}});
@@ -157,10 +160,9 @@ fn a_partition_makes_a_canary() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn pods_left_behind_are_adopted() -> Result<()> {
-    let cluster = cluster()?;
-    let kubectl = cluster.kubectl()?;
+/// delete --cascade=orphan, and a set of the same name afterwards.
+pub fn pods_left_behind_by_a_stateful_set_are_adopted(cluster: &Picokube) -> Result<()> {
+    let kubectl = in_namespace(cluster, "sts-adoption")?;
     let set = set_of("app:1", 2);
     create(&kubectl, &set)?;
     let kinds = ["pods", "controllerrevisions"];
@@ -184,32 +186,5 @@ fn pods_left_behind_are_adopted() -> Result<()> {
     for kind in kinds {
         assert_eq!(identities(&kubectl, kind)?, Vec::<String>::new());
     }
-    Ok(())
-}
-
-#[test]
-fn revisions_of_kubernetes_own_controller_are_taken_over() -> Result<()> {
-    let cluster = cluster()?;
-    let kubectl = cluster.kubectl()?;
-    let set = set_of("app:1", 1);
-    // What its encoding looks like, with a name that ours would not give.
-    let would_be = ["create", "--dry-run=server", "--output=json", "--filename=-"];
-    let stored: Value = serde_json::from_str(&kubectl.ok_with(&would_be, &set.to_string())?)?;
-    let mut template = stored["spec"]["template"].clone();
-    template["$patch"] = json!("replace");
-    template["metadata"]["creationTimestamp"] = json!(null);
-    let revision = json!({
-        "apiVersion": "apps/v1",
-        "kind": "ControllerRevision",
-        "metadata": {"name": "db-6b5d4b7c4d", "labels": {"app": "db"}},
-        "data": {"spec": {"template": template}},
-        "revision": 7,
-    });
-    cluster.create(super::REVISIONS, &revision)?;
-    create(&kubectl, &set)?;
-    assert_eq!(kubectl.field(DB, ".status.updateRevision")?, "db-6b5d4b7c4d");
-    assert_eq!(identities(&kubectl, "controllerrevisions")?.len(), 1);
-    let owner = ".metadata.ownerReferences[0].name";
-    assert_eq!(kubectl.field("controllerrevision/db-6b5d4b7c4d", owner)?, "db");
     Ok(())
 }
