@@ -28,5 +28,7 @@ fn build(root: &Path, board: &str) -> Result<()> {
     }
     let mut cargo = embedded_cargo("build");
     cargo.current_dir(&folder).args(["--quiet", "--locked", "--profile", "firmware"]);
+    // What debuggers read is not flashed, and nobody debugs this one.
+    cargo.args(["--config", "profile.firmware.debug=false"]);
     process::run(cargo.arg("--target-dir").arg(firmware::target()))
 }
