@@ -189,8 +189,8 @@ impl<'a> Controller<'a> for StatefulSetController<'a> {
         self.workers.iter().any(|worker| worker.key.is_some())
     }
 
-    /// In Kubernetes, claims and revisions are only looked at, whatever happens to them. Here, a claim may have
-    /// been waited for or counted on, and a revision that is told of late is a set's too.
+    /// In Kubernetes, claims and revisions are only looked at, whatever happens to them. Here, a claim may
+    /// have been waited for or counted on, and a revision that is told of late is a set's too.
     fn changed(&mut self, cache: &mut Cache<'_>, kind: Kind, change: &Change, now: Instant) {
         match kind {
             Kind::Pod => self.pod_changed(cache, change, now),
