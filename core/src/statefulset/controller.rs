@@ -50,8 +50,10 @@ pub(super) fn pod_changed(keys: &mut Keys<'_>, cache: &Cache<'_>, change: &Chang
         // The echo of an own write whose answer was heard before.
         ChangeType::Updated if change.same_version => {}
         // It may have had the name of one that is wanted.
-        ChangeType::Deleted if old_owner == Owner::None => add_all(keys, cache, |_| true),
-        ChangeType::Deleted => keys.add_owner(old_owner),
+        ChangeType::Deleted => match old_owner {
+            Owner::Resolved(..) => keys.add_owner(old_owner),
+            Owner::None | Owner::Unresolved => add_all(keys, cache, |_| true),
+        },
         ChangeType::Added if change.deleting => keys.add_owner(new_owner),
         ChangeType::Added | ChangeType::Updated => {
             if change.owner_changed {

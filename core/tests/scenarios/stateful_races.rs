@@ -178,6 +178,22 @@ fn a_revision_that_is_told_of_late_is_looked_at() {
     });
 }
 
+/// The pod of the set that was is known to be there for long after it has gone.
+#[test]
+fn the_pod_of_a_set_that_was_is_waited_for_no_longer_than_it_is_known() {
+    with_stateful(|cluster| {
+        cluster.create("statefulsets", stateful_set("web", 1));
+        cluster.patient_rollout();
+        cluster.lag.insert(Kind::Pod, Duration::from_secs(600));
+        cluster.server.expel("pods", "default", "web-0");
+        cluster.server.expel("statefulsets", "default", "web");
+        cluster.run(Duration::from_secs(1));
+        cluster.create("statefulsets", stateful_set("web", 1));
+        cluster.run(Duration::from_secs(601));
+        assert_eq!(cluster.pod_history("ADDED"), ["web-0", "web-0"]);
+    });
+}
+
 /// With OrderedReady, nothing follows what failed.
 #[test]
 fn pods_that_are_put_in_order_wait_for_each_other() {

@@ -51,7 +51,7 @@ const TURNS: u64 = 20;
 /// - The garbage collector is so quick that a pod is seen to go before its ReplicaSet is.
 /// - Pods that go take no time, or come in another order, and ReplicaSets and StatefulSets tell so
 ///   more or less often.
-const OTHER_RACES: [(&str, &str); 9] = [
+const OTHER_RACES: [(&str, &str); 12] = [
     ("d-scale-down-colocated", "events"),
     ("d-scale-down-colocated", "pods-left"),
     ("d-scale-down-colocated-young", "events"),
@@ -61,6 +61,9 @@ const OTHER_RACES: [(&str, &str); 9] = [
     ("dt-scale-down", "strict-Deployment"),
     ("dt-scale-down", "strict-ReplicaSet"),
     ("s-parallel", "strict-StatefulSet"),
+    ("sg-max-unavailable-2", "pod-order"),
+    ("sg-max-unavailable-pct-parallel", "strict-StatefulSet"),
+    ("sg-max-unavailable-unhealthy", "pod-order"),
 ];
 
 /// Enough for every line of a run.
