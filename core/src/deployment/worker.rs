@@ -98,6 +98,8 @@ impl Worker {
     }
 
     /// Forgets what was decided and looks at everything again.
+    // Once, however many places it is called from.
+    #[inline(never)]
     pub(crate) fn decide_anew(&mut self, sync: &mut Sync<'_, '_, '_>) {
         sync.run.restart();
         control::Worker::begin(self, sync);

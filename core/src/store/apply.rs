@@ -148,7 +148,10 @@ impl Cache<'_> {
     /// Gives an object its place. On failure the cache is as it was.
     fn place(&mut self, kind: Kind, meta: &Meta, old: Before) -> Result<Change, RefusalReason> {
         let (index, groups, texts) = self.split(kind);
-        let group = obtain_group(groups, texts, kind, meta)?;
+        let group = match same_group(index, groups, texts, meta, old.slot) {
+            Some(group) => group,
+            None => obtain_group(groups, texts, kind, meta)?,
+        };
         let was_missing = old.slot.is_none_or(|slot| index.get(slot).is_none_or(Head::is_stale));
         if was_missing && groups.get(group).is_some_and(|group| group.is_blind()) {
             // It may be the one that was refused: a list will tell.
@@ -285,6 +288,21 @@ fn update(
         became_ready: false,
         was_expected,
     }
+}
+
+/// The group that a cached object is in, if it stays there: most do, and need not be looked for.
+fn same_group(
+    index: &Index<'_>,
+    groups: &Groups,
+    texts: &Interner,
+    meta: &Meta,
+    slot: Link,
+) -> Link {
+    let owner = meta.controller.as_ref()?;
+    let group = index.get(slot?)?.owned_group()?;
+    // Its namespace is the object's, which was found by that.
+    let is_same = groups.get(group)?.is_of(texts, owner);
+    is_same.then_some(group)
 }
 
 /// The group of the object's controller, or of the orphans of its namespace.

@@ -92,7 +92,8 @@ impl Cache<'_> {
         let named = self.blind_named_owner(kind, meta);
         // An orphan is the business of those who would adopt it. So is a claim that goes with its pod: it
         // comes back to whoever the pod is of.
-        let goes_with_pod = meta.controller.as_ref().is_some_and(|it| it.kind == OwnerKind::Pod);
+        let goes_with_pod = cfg!(feature = "statefulset")
+            && meta.controller.as_ref().is_some_and(|it| it.kind == OwnerKind::Pod);
         let is_orphan = meta.controller.is_none() || goes_with_pod;
         let adopter = match is_orphan {
             true => self.blind_owners(kind, &meta.namespace, Some(&meta.labels)),

@@ -8,7 +8,7 @@ use core::hash::Hasher;
 use crate::kind::{Kind, OwnerKind};
 use crate::link::{Link, Slot, bucket};
 use crate::text::{Interner, Text};
-use crate::wire::Uid;
+use crate::wire::{ControllerRef, Uid};
 
 use super::change::RefusalReason;
 use super::index::{Index, Place};
@@ -100,6 +100,13 @@ impl Group {
     pub(super) const fn key(&self) -> GroupKey {
         let Self { members, flags, namespace, name, uid, .. } = *self;
         GroupKey { members, role: Role(flags >> flag::ROLE), namespace, name, uid }
+    }
+
+    /// Whether it is that of a controller of its namespace.
+    pub(super) fn is_of(&self, texts: &Interner, owner: &ControllerRef) -> bool {
+        self.role == Role::owned_by(owner.kind)
+            && self.uid == owner.uid
+            && texts.is(self.name, owner.name.as_bytes())
     }
 
     pub(super) const fn is_blind(&self) -> bool {
