@@ -355,8 +355,8 @@ impl World<'_> {
             let Some(set) = set.filter(|set| set.is_set() && !pod.deleting) else { return false };
             // Of those that are too many, the first that has ended holds up those above it.
             let is_wanted = set.ordinals().any(|ordinal| set.pod_key(ordinal) == pod.key);
-            let is_broken = !(pod.can_run() || asks(set) && is_wanted);
-            is_broken || (pod.has_ended() && !is_wanted)
+            let is_seen_to = asks(set) && is_wanted;
+            (!pod.can_run() && !is_seen_to) || (pod.has_ended() && !is_wanted)
         });
         let broken: Vec<String> = broken.map(Facts::path).collect();
         for path in broken {
