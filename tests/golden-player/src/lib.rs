@@ -66,7 +66,7 @@ pub const RACES: [(&str, &str); 3] = [
     ("s-scale-down-unhealthy", "strict-StatefulSet"),
 ];
 
-/// The same, where time is real: in virtual time, all of these are as recorded, each time.
+/// The same, let go only where time is real: the sweeps, in virtual time, do not read this list.
 ///
 /// `d-rolling-surge0-unav1`: the old ReplicaSet tells of a pod less and the new one of a pod more, each by
 /// its own worker. Kubernetes' Deployment looked between the two in three runs of three; with
