@@ -98,13 +98,17 @@ impl Group {
     };
 
     pub(super) const fn key(&self) -> GroupKey {
-        let Self { members, flags, namespace, name, uid, .. } = *self;
-        GroupKey { members, role: Role(flags >> flag::ROLE), namespace, name, uid }
+        let Self { members, namespace, name, uid, .. } = *self;
+        GroupKey { members, role: self.role(), namespace, name, uid }
+    }
+
+    const fn role(&self) -> Role {
+        Role(self.flags >> flag::ROLE)
     }
 
     /// Whether it is that of a controller of its namespace.
     pub(super) fn is_of(&self, texts: &Interner, owner: &ControllerRef) -> bool {
-        self.role == Role::owned_by(owner.kind)
+        self.role() == Role::owned_by(owner.kind)
             && self.uid == owner.uid
             && texts.is(self.name, owner.name.as_bytes())
     }
