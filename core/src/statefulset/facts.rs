@@ -50,6 +50,12 @@ pub(super) fn revisions<'c>(
     all.map(move |(slot, entry)| {
         let name = entry.name().as_text();
         let named = set.map(|set| set.record.current_revision).filter(|named| !named.is_empty());
+        // Another controller may have told of it since this sync began.
+        let is_told = set.is_some_and(|set| {
+            name.is_some_and(|name| {
+                [set.record.current_revision, set.record.update_revision].contains(&name)
+            })
+        });
         Revision {
             slot,
             revision: entry.record.revision(),
@@ -58,6 +64,7 @@ pub(super) fn revisions<'c>(
             is_named: named.is_some() && named == name,
             is_live: Some(slot) == current
                 || Some(slot) == update
+                || is_told
                 || (has_pods(cache, key, &entry.name().to_object_name(cache.texts))
                     && !planted(Bug::LiveRevisionDeleted)),
         }

@@ -354,9 +354,14 @@ impl World<'_> {
             let set = pod.controller.as_ref().and_then(|uid| model.objects.get(uid));
             let Some(set) = set.filter(|set| set.is_set() && !pod.deleting) else { return false };
             // Of those that are too many, the first that has ended holds up those above it.
-            let is_wanted = set.ordinals().any(|ordinal| set.pod_key(ordinal) == pod.key);
-            let is_seen_to = asks(set) && is_wanted;
-            (!pod.can_run() && !is_seen_to) || (pod.has_ended() && !is_wanted)
+            let place = set.ordinals().position(|ordinal| set.pod_key(ordinal) == pod.key);
+            // Only where an update reaches does the controller do what it is asked for.
+            let strategy = &set.object["spec"]["updateStrategy"];
+            let first = strategy["rollingUpdate"]["partition"].as_u64().unwrap_or(0);
+            let is_reached =
+                strategy["type"] != "OnDelete" && place.is_some_and(|place| place as u64 >= first);
+            let is_seen_to = asks(set) && is_reached;
+            (!pod.can_run() && !is_seen_to) || (pod.has_ended() && place.is_none())
         });
         let broken: Vec<String> = broken.map(Facts::path).collect();
         for path in broken {

@@ -38,8 +38,9 @@ fn pages_and_log_tell_how_the_device_is() -> Result<()> {
     assert_eq!(value("picokube_cached_objects{kind=\"Pod\"}")?, 3);
     assert_eq!(value("picokube_cache_capacity{kind=\"Pod\"}")?, 512);
     assert_eq!(value("picokube_blind_owners{kind=\"ReplicaSet\"}")?, 0);
-    assert_eq!(value("picokube_connections_max")?, 8);
-    assert!(value("picokube_connections")? >= 3, "three watches are open");
+    assert_eq!(value("picokube_blind_owners{kind=\"StatefulSet\"}")?, 0);
+    assert_eq!(value("picokube_connections_max")?, 9);
+    assert!(value("picokube_connections")? >= 6, "six watches are open");
     assert!(value("workqueue_adds_total{name=\"deployment\"}")? > 0);
     let (used, room) = (value("picokube_stack_high_water_bytes")?, value("picokube_stack_bytes")?);
     assert!(used > 1000 && used < room, "{used} of {room}");

@@ -109,7 +109,7 @@ fn is_its_turn(view: View<'_>, set: &Facts, pod: &Facts, ordinal: i64) -> bool {
 }
 
 fn deleted(view: View<'_>, rules: Rules, pod: &Facts) -> Verdict {
-    // It may have lost its owner while the request was under way.
+    // It may have lost its owner while the request was under way, and got another.
     let same = |it: &&Facts| it.uid == pod.uid;
     let versions: Vec<&Facts> = view.versions("pods", &pod.key).flatten().filter(same).collect();
     let owner = versions.iter().rev().find(|it| it.controller.is_some());
@@ -119,11 +119,13 @@ fn deleted(view: View<'_>, rules: Rules, pod: &Facts) -> Verdict {
     if owner.kind_of_controller() != Some("StatefulSet") {
         return Ok(());
     }
-    let uid = owner.controller.as_deref().unwrap_or_default();
     let Some((name, ordinal)) = member(pod.name()) else {
         return wrong(OWN, pod, "it is no member of the set");
     };
-    let sets = sets(view, &format!("{}/{name}", pod.namespace()), uid);
+    let key = format!("{}/{name}", pod.namespace());
+    let mut owners: Vec<&str> = versions.iter().filter_map(|it| it.controller.as_deref()).collect();
+    owners.dedup();
+    let sets: Vec<&Facts> = owners.iter().flat_map(|uid| sets(view, &key, uid)).collect();
     if sets.is_empty() {
         return wrong(OWN, pod, "its StatefulSet is not there, or on its way out");
     }
