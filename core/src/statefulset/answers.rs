@@ -8,6 +8,7 @@ use crate::kind::Kind;
 use crate::request::Failure;
 use crate::store::{Owner, Record};
 use crate::text::{Name, Text, push_cut};
+use crate::wire::Meta;
 
 use super::claims::SetClaims;
 use super::controller::Sync;
@@ -126,6 +127,15 @@ impl Worker {
                 self.part = StepPart::Claims(at.saturating_add(1));
             }
             StepPart::Pod => self.pod_answered(sync, &step, reply),
+            StepPart::References(_) if write.kind == Kind::StatefulSet => {
+                let is_as_known = |meta: &Meta| meta.generation == self.generation;
+                self.has_looked =
+                    reply.shows_alive(sync.run.uid) && reply.meta.is_some_and(is_as_known);
+                if !self.has_looked {
+                    sync.run.fail(Outcome::Retry, reply.message);
+                    self.stage = Stage::Ending;
+                }
+            }
             StepPart::References(at) => {
                 if self.verdict.is_some_and(|verdict| verdict.conflicts()) {
                     sync.record_conflict(write.slot);

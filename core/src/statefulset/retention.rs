@@ -89,6 +89,11 @@ pub fn is_stale(policy: Policy, owners: Owners) -> bool {
 }
 
 impl Verdict {
+    /// The claim goes when somebody else does, who may be gone already.
+    pub const fn gives_away(self) -> bool {
+        matches!(self, Self::Write { set: true, .. } | Self::Write { pod: true, .. })
+    }
+
     /// Whether nothing is to be written.
     pub const fn is_right(self) -> bool {
         matches!(self, Self::Right | Self::Leave { .. } | Self::Conflict { remove: false })

@@ -6,7 +6,7 @@ use crate::control::{self, Keys, Look, Reply, SlowStart, Write};
 use crate::kind::Kind;
 use crate::link::Slot;
 use crate::splice::Splice;
-use crate::store::{Cache, Change, ChangeType};
+use crate::store::{Cache, Change, ChangeType, Owner};
 use crate::text::Name;
 use crate::time::Instant;
 use crate::wire::Uid;
@@ -45,6 +45,8 @@ pub(crate) struct Worker {
     pub(super) is_parallel: bool,
     /// A claim of the step at hand could not be created; the sync's error is why.
     pub(super) claims_failed: bool,
+    /// The set was seen to be as it is cached, before a claim was given away.
+    pub(super) has_looked: bool,
     /// What is to become of the claim at hand.
     pub(super) verdict: Option<Verdict>,
     /// The number of the revision that is created or renewed.
@@ -117,6 +119,7 @@ impl control::Worker for Worker {
         has_begun: false,
         is_parallel: false,
         claims_failed: false,
+        has_looked: false,
         verdict: None,
         revision: 0,
         deleted: None,
@@ -136,7 +139,10 @@ impl control::Worker for Worker {
             Kind::Pod => pod_changed(keys, cache, change, now),
             Kind::StatefulSet => keys.changed(cache, change),
             Kind::ControllerRevision if change.event == ChangeType::Deleted => {}
-            Kind::ControllerRevision if !change.same_version => keys.add_owner(change.new_owner),
+            Kind::ControllerRevision if !change.same_version => match change.new_owner {
+                Owner::None => keys.add_selecting(cache, kind, change.slot),
+                owner => keys.add_owner(owner),
+            },
             Kind::PersistentVolumeClaim if change.event == ChangeType::Deleted => {
                 add_all(keys, cache, |set| !set.claim_templates.is_empty());
             }
@@ -187,6 +193,7 @@ impl Worker {
         self.phase = None;
         self.has_begun = false;
         self.claims_failed = false;
+        self.has_looked = false;
         self.verdict = None;
         self.deleted = None;
     }

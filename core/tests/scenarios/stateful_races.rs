@@ -180,6 +180,32 @@ fn a_revision_that_is_told_of_late_is_looked_at() {
 
 /// The pod of the set that was is known to be there for long after it has gone.
 #[test]
+fn a_revision_that_is_told_of_late_to_be_nobodys_is_adopted() {
+    with_stateful(|cluster| {
+        cluster.create("statefulsets", stateful_set("web", 1));
+        cluster.patient_rollout();
+        let revision = cluster.server.of("controllerrevisions").next().unwrap();
+        let revision = revision["metadata"]["name"].as_str().unwrap().to_string();
+        cluster.lag.insert(Kind::ControllerRevision, Duration::from_secs(30));
+        let orphan = json!({"metadata": {"ownerReferences": null}});
+        cluster.patch("controllerrevisions", &revision, &orphan);
+        cluster.patch("pods", "web-0", &orphan);
+        cluster.server.expel("statefulsets", "default", "web");
+        cluster.run(Duration::from_secs(1));
+        // Its pod stays as it is, and so has to stay what it is made of.
+        let mut other = stateful_set("web", 1);
+        other["spec"]["template"]["spec"]["containers"][0]["image"] = json!("other");
+        other["spec"]["updateStrategy"] =
+            json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 1}});
+        cluster.create("statefulsets", other);
+        cluster.run(Duration::from_secs(200));
+        let revision = cluster.server.get("controllerrevisions", &revision).unwrap();
+        let owner = &revision["metadata"]["ownerReferences"][0]["name"];
+        assert_eq!(*owner, json!("web"), "{revision}");
+    });
+}
+
+#[test]
 fn the_pod_of_a_set_that_was_is_waited_for_no_longer_than_it_is_known() {
     with_stateful(|cluster| {
         cluster.create("statefulsets", stateful_set("web", 1));
