@@ -304,8 +304,8 @@ impl Worker {
             if let (Some((slot, claim)), Some(verdict)) = (claim, verdict)
                 && !verdict.is_right()
             {
-                // What is given away may be lost, and cannot be made again: unlike in Kubernetes, only what is
-                // so now, and not what was once, is reason enough.
+                // What is given away may be lost, and cannot be made again: unlike in Kubernetes, only what
+                // is so now, and not what was once, is reason enough.
                 if verdict.gives_away() && !self.has_looked {
                     let head = sync.world.cache.head(Kind::StatefulSet, sync.key)?;
                     let look = Write::get(Kind::StatefulSet, sync.key, head);

@@ -46,6 +46,8 @@ struct Sync {
     /// How far the controller had been told at the first of them.
     told: Told,
     steps: Vec<Step>,
+    /// How far it had been told when it looked at the set, if no step has followed.
+    looked: Option<Told>,
     /// How far it had been told at the last request for the set.
     last: Told,
     /// Since then a request may have had to wait that was decided on.
@@ -105,15 +107,28 @@ impl Sets {
         };
         let Some(past) = &model.past else { return basis };
         let Some((key, step)) = subject(past, issued) else { return basis };
-        let fresh = || Sync { told: *told, steps: Vec::new(), last: *told, held_up: is_held_up };
+        let fresh = || Sync {
+            told: *told,
+            steps: Vec::new(),
+            looked: None,
+            last: *told,
+            held_up: is_held_up,
+        };
         let sync = self.syncs.entry((issued.device, key)).or_insert_with(fresh);
         match step {
+            // A look at the set, which may come after the decision and before its first step.
+            None if issued.operation.verb == Verb::Get => {
+                if sync.steps.is_empty() && !is_again {
+                    sync.looked = Some(*told);
+                }
+            }
             // Something before the decision, or after its last step.
             None if !is_again => sync.steps.clear(),
             Some(step) => {
                 let begins = sync.steps.is_empty() || sync.steps.contains(&step);
                 if begins && !is_again {
-                    sync.told = if sync.held_up { sync.last } else { *told };
+                    let looked = sync.looked.take();
+                    sync.told = looked.unwrap_or(if sync.held_up { sync.last } else { *told });
                     sync.steps.clear();
                 }
                 basis.told = sync.told;
