@@ -136,7 +136,9 @@ impl Sets {
                 let deleted = sync.steps.iter().rev().take_while(is_deletion);
                 basis.deleted = deleted.map(|step| step.name.clone()).collect();
                 let is_claim = |step: &Step| !step.is_pod && step.verb == Verb::Patch;
-                basis.follows_claim = sync.steps.last().is_some_and(is_claim);
+                // One that is sent again is there already.
+                let before = sync.steps.iter().rev().find(|before| **before != step);
+                basis.follows_claim = before.is_some_and(is_claim);
                 if !is_again {
                     sync.steps.push(step);
                 }
