@@ -15,9 +15,10 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 const SEEDS: u64 = 2_000;
 
 /// Seeds of all workloads that failed once, and why.
-const ONCE_FAILED_WITH_SETS: [(u64, &str); 2] = [
+const ONCE_FAILED_WITH_SETS: [(u64, &str); 3] = [
     (3477, "a revision that another controller had told of was deleted as history"),
     (15558, "a revision that was told of late to be nobody's was not adopted"),
+    (14007, "a claim was to be given to a pod that had gone meanwhile"),
 ];
 
 /// Seeds that have shown a bug when users worked with Deployments, and what it was.

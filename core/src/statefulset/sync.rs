@@ -15,6 +15,7 @@ use super::decide::decide;
 use super::facts::{REVISION_LABEL, facts, fill_pods, is_member, revisions};
 use super::identity::Parts;
 use super::plan::{DeleteReason, End, Phase, Step};
+use super::retention::Verdict;
 use super::revisions::{UpdateRevision, current_revision, next_surplus, update_revision};
 use super::view::{PodManagementPolicy, View};
 use super::worker::{HeldRevision, Stage, StepPart, Worker};
@@ -301,8 +302,12 @@ impl Worker {
             let verdict = claim.map(|claim| claims.verdict(&claim, ordinal, is_condemned));
             let conflicts = verdict.is_some_and(|verdict| verdict.conflicts());
             self.part = StepPart::References(at as u8);
+            // A pod that has gone meanwhile can own nothing.
+            let is_void = matches!(verdict, Some(Verdict::Write { pod: true, .. }))
+                && claims.pod(ordinal).is_none();
             if let (Some((slot, claim)), Some(verdict)) = (claim, verdict)
                 && !verdict.is_right()
+                && !is_void
             {
                 // What is given away may be lost, and cannot be made again: unlike in Kubernetes, only what
                 // is so now, and not what was once, is reason enough.

@@ -194,7 +194,18 @@ impl Going<'_> {
     fn is_to_be_updated(&self, set: &Facts) -> bool {
         set.first_updated().is_some_and(|first| self.ordinal >= first)
             && set.ordinals().contains(&self.ordinal)
-            && !self.is_updated(set, self.pod)
+            && (!self.is_updated(set, self.pod) || self.has_twin(set))
+    }
+
+    /// Whether there is another revision of the same template than the pod's: two controllers that do not
+    /// know of each other may make one each, and take each other's pods for outdated.
+    fn has_twin(&self, set: &Facts) -> bool {
+        let own = self.pod.label(REVISION);
+        let is_it = |it: &Facts| it.is_of(&set.uid) && it.revised_template() == *set.template();
+        let mut revisions = self.view.past.keys("controllerrevisions", set.namespace());
+        revisions.any(|key| {
+            key.split('/').nth(1) != own && self.view.may_be("controllerrevisions", key, is_it)
+        })
     }
 
     fn is_updated(&self, set: &Facts, pod: &Facts) -> bool {
