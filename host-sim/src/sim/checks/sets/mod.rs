@@ -115,13 +115,13 @@ impl Sets {
             held_up: is_held_up,
         };
         let sync = self.syncs.entry((issued.device, key)).or_insert_with(fresh);
+        // A look at the set may come after the decision and before its first step.
+        let is_look = step.is_none() && issued.operation.verb == Verb::Get;
+        if is_look && sync.steps.is_empty() && !is_again {
+            sync.looked = Some(*told);
+        }
         match step {
-            // A look at the set, which may come after the decision and before its first step.
-            None if issued.operation.verb == Verb::Get => {
-                if sync.steps.is_empty() && !is_again {
-                    sync.looked = Some(*told);
-                }
-            }
+            None if is_look => {}
             // Something before the decision, or after its last step.
             None if !is_again => sync.steps.clear(),
             Some(step) => {
