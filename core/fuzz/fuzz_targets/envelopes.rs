@@ -28,7 +28,7 @@ fuzz_target!(|input: (u8, &[u8])| {
 fn list<K: Object + Debug>(text: &[u8], chunk: usize) -> Vec<String> {
     let mut decoder = Box::new(Decoder::<K>::new());
     let mut paused = PausedList::EMPTY;
-    events(text, chunk, |bytes| {
+    let events = events(text, chunk, |bytes| {
         // What else is read between two items makes no difference.
         if decoder.pause_list(&mut paused) {
             decoder.restart();
@@ -36,7 +36,13 @@ fn list<K: Object + Debug>(text: &[u8], chunk: usize) -> Vec<String> {
             decoder.resume_list(&paused);
         }
         decoder.feed_list(bytes).map(told)
-    })
+    });
+    // Where an error is, is counted from where the list was resumed.
+    let without_place = |event: String| match event.strip_prefix("invalid JSON at byte ") {
+        Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned(),
+        None => event,
+    };
+    events.into_iter().map(without_place).collect()
 }
 
 fn watch<K: Object + Debug>(text: &[u8], chunk: usize) -> Vec<String> {

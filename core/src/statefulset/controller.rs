@@ -5,6 +5,7 @@ use crate::kind::Kind;
 use crate::link::Slot;
 use crate::planted::{Bug, planted};
 use crate::store::{Cache, Change, ChangeType, Owner, StatefulSet};
+use crate::text::Text;
 use crate::time::Instant;
 
 use super::identity::Parts as NameParts;
@@ -52,7 +53,7 @@ pub(super) fn pod_changed(keys: &mut Keys<'_>, cache: &Cache<'_>, change: &Chang
         // It may have had the name of one that is wanted.
         ChangeType::Deleted => match old_owner {
             Owner::Resolved(..) => keys.add_owner(old_owner),
-            Owner::None | Owner::Unresolved => add_all(keys, cache, |_| true),
+            Owner::None | Owner::Unresolved => add_all(keys, cache, change.gone_from, |_| true),
         },
         ChangeType::Added if change.deleting => keys.add_owner(new_owner),
         ChangeType::Added | ChangeType::Updated => {
@@ -76,13 +77,15 @@ pub(super) fn pod_changed(keys: &mut Keys<'_>, cache: &Cache<'_>, change: &Chang
     }
 }
 
-/// All sets of this sort have to look: what has gone cannot be told from others any more.
+/// All sets of this sort in a namespace have to look: what has gone cannot be told from others any more.
 pub(super) fn add_all(
     keys: &mut Keys<'_>,
     cache: &Cache<'_>,
+    namespace: Text,
     is_concerned: fn(&StatefulSet) -> bool,
 ) {
-    let sets = cache.stateful_sets.iter().filter(|(_, set)| is_concerned(set.record));
+    let sets = cache.stateful_sets.iter();
+    let sets = sets.filter(|(_, set)| set.namespace() == namespace && is_concerned(set.record));
     sets.for_each(|(slot, _)| keys.queue.add(slot));
 }
 

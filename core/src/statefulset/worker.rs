@@ -6,7 +6,7 @@ use crate::control::{self, Keys, Look, Reply, SlowStart, Write};
 use crate::kind::Kind;
 use crate::link::Slot;
 use crate::splice::Splice;
-use crate::store::{Cache, Change, ChangeType, Owner};
+use crate::store::{Cache, Change, ChangeType, Owner, StatefulSet};
 use crate::text::Name;
 use crate::time::Instant;
 use crate::wire::Uid;
@@ -144,7 +144,8 @@ impl control::Worker for Worker {
                 owner => keys.add_owner(owner),
             },
             Kind::PersistentVolumeClaim if change.event == ChangeType::Deleted => {
-                add_all(keys, cache, |set| !set.claim_templates.is_empty());
+                let has_claims = |set: &StatefulSet| !set.claim_templates.is_empty();
+                add_all(keys, cache, change.gone_from, has_claims);
             }
             Kind::PersistentVolumeClaim if !change.same_version => {
                 add_user(keys, cache, change.slot);

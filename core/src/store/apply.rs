@@ -124,6 +124,7 @@ impl Cache<'_> {
             deleting,
             became_ready: false,
             was_expected: head.is_deletion_expected(),
+            gone_from: head.namespace(),
         })
     }
 
@@ -172,6 +173,7 @@ impl Cache<'_> {
                 deleting: meta.deletion.is_some(),
                 became_ready: false,
                 was_expected: false,
+                gone_from: Text::EMPTY,
             }),
         };
         if placed.is_err() {
@@ -287,6 +289,7 @@ fn update(
         deleting,
         became_ready: false,
         was_expected,
+        gone_from: Text::EMPTY,
     }
 }
 

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::kind::Kind;
 use crate::link::Slot;
-use crate::text::{StoreSelectorError, TextFull, TooManyLabels};
+use crate::text::{StoreSelectorError, Text, TextFull, TooManyLabels};
 use crate::wire::{FieldFault, Uid};
 
 /// The outcome of applying an object.
@@ -49,6 +49,8 @@ pub struct Change {
     /// The old owner awaited this object's deletion, which is now under way, done, or no longer
     /// its business. Reported once.
     pub was_expected: bool,
+    /// The namespace of a deleted object, to be compared with those of others: it may be given back.
+    pub gone_from: Text,
 }
 
 /// What happened to an object.
