@@ -20,6 +20,12 @@ impl<'b> Output<'b> {
         Self { bytes, len: 0 }
     }
 
+    /// One that has bytes in it already, which were written before and have not been sent yet.
+    pub fn appending(bytes: &'b mut [u8], len: usize) -> Self {
+        let len = len.min(bytes.len());
+        Self { bytes, len }
+    }
+
     /// What was written and is to be sent.
     pub fn written(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
@@ -113,5 +119,9 @@ mod tests {
         out.clear();
         assert_eq!(out.frame_of(1, 4, 3, |out| out.put(&[7; 2])), Ok(2));
         assert_eq!(out.written(), [0, 0, 2, 1, 4, 0, 0, 0, 3, 7, 7]);
+        let mut out = Output::appending(&mut buffer, 11);
+        out.frame(4, 1, 0, &[]).unwrap();
+        assert_eq!(out.written(), [0, 0, 2, 1, 4, 0, 0, 0, 3, 7, 7, 0, 0, 0, 4, 1, 0, 0, 0, 0]);
+        assert_eq!(Output::appending(&mut buffer, 25).room(), 0);
     }
 }

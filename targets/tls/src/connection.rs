@@ -7,7 +7,7 @@ use crate::error::{Error, Violation};
 use crate::hkdf::Hash;
 use crate::inbox::{Inbox, Opened};
 use crate::keys::ResumptionSecret;
-use crate::limits::MAX_IDLE_RECORDS;
+use crate::limits::{MAX_IDLE_RECORDS, WARNING};
 use crate::message;
 use crate::outbox::Outbox;
 use crate::protection::{Suite, TrafficKey};
@@ -219,14 +219,14 @@ impl<'b> Connection<'b> {
             };
             match opened {
                 Opened::Handshake => {}
-                Opened::Data(range) if range.is_empty() => self.count_idle()?,
+                Opened::Data(range) if range.is_empty() => self.count_idle(1)?,
                 Opened::Data(range) => {
                     self.data = range;
                     self.idle_records = 0;
                 }
                 Opened::Alert(0) => self.is_over = true,
                 // §6.1: says only that the end will come.
-                Opened::Alert(90) => self.count_idle()?,
+                Opened::Alert(90) => self.count_idle(WARNING)?,
                 Opened::Alert(description) => return Err(Error::Alert(Alert(description))),
                 // §5: not after the server's Finished.
                 Opened::Nothing => return Err(Violation::UnexpectedRecord.into()),
@@ -236,7 +236,7 @@ impl<'b> Connection<'b> {
 
     /// A message after the handshake (§4.6).
     fn receive(&mut self, range: Range<usize>) -> Result<Option<Event>, Error> {
-        self.count_idle()?;
+        self.count_idle(1)?;
         match self.inbox.bytes(range.clone()) {
             [message::NEW_SESSION_TICKET, _, _, _, body @ ..] => {
                 let is_useful = ticket::read(body)?.is_useful();
@@ -264,8 +264,8 @@ impl<'b> Connection<'b> {
         }
     }
 
-    fn count_idle(&mut self) -> Result<(), Error> {
-        self.idle_records += 1;
+    fn count_idle(&mut self, weight: u8) -> Result<(), Error> {
+        self.idle_records += weight;
         if self.idle_records > MAX_IDLE_RECORDS { Err(Error::Flood) } else { Ok(()) }
     }
 

@@ -13,6 +13,8 @@ pub(crate) const SUPPORTED_VERSIONS: u16 = 43;
 pub(crate) const COOKIE: u16 = 44;
 pub(crate) const PSK_KEY_EXCHANGE_MODES: u16 = 45;
 pub(crate) const KEY_SHARE: u16 = 51;
+/// What is said by a bit each (draft-ietf-tls-tlsflags).
+pub(crate) const TLS_FLAGS: u16 = 62;
 
 /// Every extension that a hello of ours may have, and early data, which one never has.
 const KNOWN: [u16; 10] = [

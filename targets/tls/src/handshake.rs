@@ -15,7 +15,7 @@ use crate::hello::{Hello, TLS_1_2};
 use crate::hkdf::{Hash, is_equal};
 use crate::inbox::{Inbox, Opened};
 use crate::keys::{EarlySecret, MasterSecret, finished};
-use crate::limits::{MAX_IDLE_RECORDS, MIN_BUFFER};
+use crate::limits::{MAX_IDLE_RECORDS, MIN_BUFFER, WARNING};
 use crate::message;
 use crate::outbox::Outbox;
 use crate::proof;
@@ -182,6 +182,11 @@ impl<'c, 'b> Handshake<'c, 'b> {
         }
         self.failure.get_or_insert(Error::Closed);
         let mut outbox = Outbox::new(out);
+        // §D.4: before what is protected, also if that is an alert.
+        if self.keys.is_some() && !self.has_changed_cipher {
+            outbox.change_cipher_spec().ok()?;
+            self.has_changed_cipher = true;
+        }
         for alert in alerts.into_iter().flatten() {
             outbox.alert(self.keys.as_mut().map(|(_, ours)| ours), alert).ok()?;
         }
@@ -307,19 +312,19 @@ impl<'c, 'b> Handshake<'c, 'b> {
             None => return Ok(Step::Receive),
             Some(Opened::Handshake) => {}
             // §5: to be dropped until the server's Finished. That there may be many is nowhere said.
-            Some(Opened::Nothing) => self.count_idle()?,
+            Some(Opened::Nothing) => self.count_idle(1)?,
             // Nothing of an application's comes before the handshake is over.
             Some(Opened::Data(_)) => return Err(Violation::UnexpectedRecord.into()),
             Some(Opened::Alert(0)) => return Err(Error::ClosedInHandshake),
             // §6.1: says only that the end will come.
-            Some(Opened::Alert(90)) => self.count_idle()?,
+            Some(Opened::Alert(90)) => self.count_idle(WARNING)?,
             Some(Opened::Alert(description)) => return Err(Error::Alert(Alert(description))),
         }
         Ok(Step::Working)
     }
 
-    fn count_idle(&mut self) -> Result<(), Error> {
-        self.idle_records += 1;
+    fn count_idle(&mut self, weight: u8) -> Result<(), Error> {
+        self.idle_records += weight;
         if self.idle_records > MAX_IDLE_RECORDS { Err(Error::Flood) } else { Ok(()) }
     }
 

@@ -19,6 +19,7 @@
 //! - [`Seed`]: 32 bytes of true randomness for each connection; without them there is none.
 //! - [`Time`]: what is known of the time, exactly or at least.
 //! - [`Ticket`]: what makes the next handshake with the same server cheap.
+//! - [`Facts`]: what a certificate says of itself, such as when it is over.
 //! - [`Error`]: what went wrong and what to do about it. [`Handshake::farewell`] tells the server.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -36,6 +37,7 @@
 mod alert;
 mod bytes;
 mod certificate;
+mod chacha20_poly1305;
 mod client_auth;
 mod config;
 mod connection;
@@ -62,7 +64,7 @@ mod ticket;
 mod traces;
 
 pub use alert::Alert;
-pub use certificate::{Refusal, Shown};
+pub use certificate::{Facts, KeyKind, Refusal, Shown};
 pub use client_auth::{Identity, IdentityError};
 pub use config::{Config, ConfigError, Time};
 pub use connection::{Connection, Event};

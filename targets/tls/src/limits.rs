@@ -29,6 +29,9 @@ pub(crate) const MAX_ANCHORS: usize = 8;
 /// tickets, some ten; more in a row than this only keep us busy.
 pub(crate) const MAX_IDLE_RECORDS: u8 = 32;
 
+/// As how many of them a warning counts: it says that the end will come, which needs no fifth one in a row.
+pub(crate) const WARNING: u8 = 7;
+
 /// The records after which AES-GCM gets a new key: below the 2^24.5 of §5.5.
 pub(crate) const AES_GCM_RECORDS: u64 = 1 << 24;
 
@@ -42,6 +45,7 @@ pub(crate) const MAX_TICKET_SECONDS: u32 = 604_800;
 pub(crate) const MAX_TICKET: usize = 1024;
 
 const _: () = assert!(ANY_RECORD == 16_406);
+const _: () = assert!(4 * WARNING <= MAX_IDLE_RECORDS && 5 * WARNING > MAX_IDLE_RECORDS);
 const _: () = assert!(MAX_TICKET < 0xffff - 64);
 // The record that announces a new key needs room before the hard limit.
 const _: () = assert!(AES_GCM_RECORDS < 23_726_566);

@@ -1,11 +1,10 @@
 //! Protection of records (§5.2 to §5.5): ciphers, nonces, and what follows a key.
 
 use aes_gcm::Aes128Gcm;
-use chacha20poly1305::ChaCha20Poly1305;
-use chacha20poly1305::aead::inout::InOutBuf;
-use chacha20poly1305::aead::{AeadInOut, KeyInit};
+use aes_gcm::aead::{AeadInOut, KeyInit};
 use zeroize::Zeroizing;
 
+use crate::chacha20_poly1305;
 use crate::error::Error;
 use crate::hkdf::{Secret, expand_label};
 use crate::limits::{AES_GCM_RECORDS, CHACHA20_RECORDS, TAG};
@@ -97,16 +96,17 @@ impl TrafficKey {
     /// Encrypts in place; the tag is to follow.
     pub(crate) fn seal(&mut self, header: &[u8; 5], plain: &mut [u8]) -> Result<[u8; TAG], Error> {
         let nonce = self.nonce();
-        let buffer = InOutBuf::from(plain);
-        let sealed = match self.suite {
-            Suite::ChaCha20Poly1305 => ChaCha20Poly1305::new((&*self.key).into())
-                .encrypt_inout_detached((&*nonce).into(), header, buffer),
-            Suite::Aes128Gcm => self.aes().encrypt_inout_detached((&*nonce).into(), header, buffer),
+        let tag = match self.suite {
+            Suite::ChaCha20Poly1305 => chacha20_poly1305::seal(&self.key, &nonce, header, plain),
+            Suite::Aes128Gcm => self
+                .aes()
+                .encrypt_inout_detached((&*nonce).into(), header, plain.into())
+                // Only lengths that no record has are refused.
+                .map_err(|_| Error::RecordOverflow)?
+                .into(),
         };
-        // Only lengths that no record has are refused.
-        let tag = sealed.map_err(|_| Error::RecordOverflow)?;
         self.advance()?;
-        Ok(tag.into())
+        Ok(tag)
     }
 
     /// Decrypts in place what has its tag behind it.
@@ -117,16 +117,20 @@ impl TrafficKey {
     ) -> Result<&'b mut [u8], Error> {
         let nonce = self.nonce();
         let (body, tag) = sealed.split_last_chunk_mut::<TAG>().ok_or(Error::BadRecord)?;
-        let buffer = InOutBuf::from(&mut *body);
-        let tag = (&*tag).into();
-        let opened = match self.suite {
-            Suite::ChaCha20Poly1305 => ChaCha20Poly1305::new((&*self.key).into())
-                .decrypt_inout_detached((&*nonce).into(), header, buffer, tag),
-            Suite::Aes128Gcm => {
-                self.aes().decrypt_inout_detached((&*nonce).into(), header, buffer, tag)
+        match self.suite {
+            Suite::ChaCha20Poly1305 => {
+                chacha20_poly1305::open(&self.key, &nonce, header, body, tag)?;
             }
-        };
-        opened.map_err(|_| Error::BadRecord)?;
+            Suite::Aes128Gcm => self
+                .aes()
+                .decrypt_inout_detached(
+                    (&*nonce).into(),
+                    header,
+                    (&mut *body).into(),
+                    (&*tag).into(),
+                )
+                .map_err(|_| Error::BadRecord)?,
+        }
         self.advance()?;
         Ok(body)
     }

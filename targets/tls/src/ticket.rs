@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 use crate::bytes::Reader;
 use crate::config::Time;
 use crate::error::{Error, Violation};
-use crate::extension::Extensions;
+use crate::extension::{self, Extensions};
 use crate::hkdf::{Hash, is_equal};
 use crate::keys::ResumptionSecret;
 use crate::limits::{MAX_TICKET, MAX_TICKET_SECONDS};
@@ -134,12 +134,25 @@ pub(crate) fn read(body: &[u8]) -> Result<NewTicket<'_>, Error> {
     if identity.is_empty() {
         return Err(Violation::Malformed.into());
     }
-    // Early data is the only one there is, and we send none; others are to be ignored (§4.2).
+    // We make use of none of them, and ignore what we do not know (§4.6.1). What we know has to be well made.
     let mut extensions = Extensions::last(reader)?;
     while let Some((kind, mut content)) = extensions.next()? {
-        if kind == crate::extension::EARLY_DATA {
-            content.u32()?;
-            content.finish()?;
+        match kind {
+            extension::EARLY_DATA => {
+                content.u32()?;
+                content.finish()?;
+            }
+            extension::TLS_FLAGS => {
+                let flags = content.list8()?.rest();
+                content.finish()?;
+                // As short as can be, and at least one.
+                match flags.last() {
+                    None => return Err(Violation::Malformed.into()),
+                    Some(0) => return Err(Violation::Answer.into()),
+                    Some(_) => {}
+                }
+            }
+            _ => {}
         }
     }
     Ok(NewTicket { lifetime, age_add, nonce, identity })

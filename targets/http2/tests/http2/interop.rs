@@ -17,22 +17,26 @@ use tokio::time::timeout;
 
 use crate::client::TOKEN;
 
-const STREAMS: usize = 9;
+pub(crate) const STREAMS: usize = 9;
 const AUTHORITY: &str = "kubernetes:6443";
 const DATE: &str = "Mon, 16 Nov 2026 21:59:15 GMT";
 
 /// What came on a stream.
 #[derive(Default)]
-struct Answer {
+pub(crate) struct Answer {
     head: Option<Head>,
-    body: Vec<u8>,
-    end: Option<Result<(), Reset>>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) end: Option<Result<(), Reset>>,
+    /// What of the body its reader has not dealt with.
+    pub(crate) held: usize,
 }
 
-struct Client {
+pub(crate) struct Client {
     wire: DuplexStream,
-    connection: Connection<STREAMS>,
-    answers: HashMap<u32, Answer>,
+    pub(crate) connection: Connection<STREAMS>,
+    pub(crate) answers: HashMap<u32, Answer>,
+    /// Whether readers take their time, and say themselves when they have dealt with something.
+    pub(crate) holds: bool,
     /// How many bytes are read at a time.
     piece: usize,
     sent: usize,
@@ -44,7 +48,8 @@ impl Client {
         let mut connection = Connection::new();
         connection.open(Config { stream_window: window, ..Config::SMALL });
         let answers = HashMap::new();
-        let mut client = Self { wire, connection, answers, piece, sent: 0, goaway: None };
+        let holds = false;
+        let mut client = Self { wire, connection, answers, holds, piece, sent: 0, goaway: None };
         client.until(|client| client.connection.check_ready() != Err(Refusal::NotReady)).await;
         client
     }
@@ -64,21 +69,48 @@ impl Client {
     }
 
     /// Reads a piece; `false` if the server has gone.
-    async fn turn(&mut self) -> Result<bool, Error> {
-        while self.connection.owes() {
-            self.write(|connection, out| connection.write(out)).await;
-        }
+    pub(crate) async fn turn(&mut self) -> Result<bool, Error> {
+        self.pay().await;
         let mut bytes = vec![0; self.piece];
         // What is stuck would wait for ever.
         let read = timeout(Duration::from_secs(60), self.wire.read(&mut bytes)).await;
         let count = read.expect("a server that says something").unwrap();
-        let mut input = &bytes[..count];
+        self.take(&bytes[..count])
+    }
+
+    /// Reads a piece, if the server has anything to say.
+    pub(crate) async fn try_turn(&mut self) -> Result<(), Error> {
+        self.pay().await;
+        let mut bytes = vec![0; self.piece];
+        let count = tokio::select! {
+            biased;
+            read = self.wire.read(&mut bytes) => read.unwrap(),
+            () = others() => return Ok(()),
+        };
+        self.take(&bytes[..count]).map(drop)
+    }
+
+    async fn pay(&mut self) {
+        while self.connection.owes() {
+            self.write(|connection, out| connection.write(out)).await;
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<bool, Error> {
+        let count = bytes.len();
+        let mut input = bytes;
         while let Some(event) = self.connection.receive(&mut input)? {
             match event {
                 Event::Head { stream, head } => self.answer(stream).head = Some(head),
                 Event::Data { stream, bytes } => {
-                    self.answer(stream).body.extend_from_slice(bytes);
-                    self.connection.release(stream, bytes.len());
+                    let holds = self.holds;
+                    let answer = self.answers.entry(stream.id()).or_default();
+                    answer.body.extend_from_slice(bytes);
+                    if holds {
+                        answer.held += bytes.len();
+                    } else {
+                        self.connection.release(stream, bytes.len());
+                    }
                 }
                 Event::End { stream } => self.answer(stream).end = Some(Ok(())),
                 Event::Reset { stream, reason } => self.answer(stream).end = Some(Err(reason)),
@@ -99,7 +131,7 @@ impl Client {
         }
     }
 
-    async fn ask(&mut self, method: &str, path: &str, body: Option<&[u8]>) -> StreamKey {
+    pub(crate) async fn ask(&mut self, method: &str, path: &str, body: Option<&[u8]>) -> StreamKey {
         let mut fields = vec![
             Field::kept("user-agent", "picokube/0.1.0"),
             Field::kept("accept", "application/json"),
@@ -127,7 +159,7 @@ impl Client {
         key
     }
 
-    async fn end_of(&mut self, key: StreamKey) -> Answer {
+    pub(crate) async fn end_of(&mut self, key: StreamKey) -> Answer {
         let is_over = |client: &Self| {
             client.answers.get(&key.id()).is_some_and(|answer| answer.end.is_some())
         };
@@ -141,18 +173,25 @@ impl Client {
     }
 }
 
+/// Lets the server have its turn.
+async fn others() {
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// What the server is like.
 #[derive(Clone, Copy, Debug)]
-struct Server {
+pub(crate) struct Server {
     table: u32,
     window: u32,
     streams: u32,
     frame: u32,
 }
 
-const SERVER: Server = Server { table: 4096, window: 1000, streams: 100, frame: 16_384 };
+pub(crate) const SERVER: Server = Server { table: 4096, window: 1000, streams: 100, frame: 16_384 };
 
-async fn connect(server: Server, window: u32, piece: usize) -> Client {
+pub(crate) async fn connect(server: Server, window: u32, piece: usize) -> Client {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     tokio::spawn(serve(theirs, server));
     Client::new(ours, window, piece).await
@@ -258,7 +297,7 @@ async fn send_all(mut send: h2::SendStream<Bytes>, mut left: Bytes, has_trailers
     }
 }
 
-fn pattern(length: usize) -> Vec<u8> {
+pub(crate) fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at * 7 + at / 251) as u8).collect()
 }
 

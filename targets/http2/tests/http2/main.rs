@@ -8,6 +8,7 @@ mod hostile;
 mod hpack;
 mod interop;
 mod memory;
+mod pace;
 mod reference;
 mod rules;
 mod splits;

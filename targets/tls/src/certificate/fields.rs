@@ -6,12 +6,32 @@ use super::der::{self, Der};
 
 const SUBJECT_ALTERNATIVE_NAME: &[u8] = &[0x55, 29, 17];
 const KEY_USAGE: &[u8] = &[0x55, 29, 15];
+const BASIC_CONSTRAINTS: &[u8] = &[0x55, 29, 19];
+const EXTENDED_KEY_USAGE: &[u8] = &[0x55, 29, 37];
+const CLIENT_AUTH: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 2];
+const ANY_USAGE: &[u8] = &[0x55, 29, 37, 0];
+const EC_KEY: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1];
+const P256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
+const RSA_KEY: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1];
 
 /// What a key may be used for, unless nothing is said (RFC 5280, 4.2.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Usage {
     DigitalSignature = 0,
     KeyCertSign = 5,
+}
+
+/// Sorts of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum KeyKind {
+    /// On the curve P-256.
+    P256,
+    /// RSA.
+    Rsa,
+    /// Another one.
+    Other,
 }
 
 /// What a certificate is for.
@@ -24,6 +44,7 @@ pub(super) enum Name<'a> {
 /// A certificate whose outer form has been read.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a> {
+    not_before: u64,
     not_after: u64,
     public_key: Der<'a>,
     extensions: Der<'a>,
@@ -39,7 +60,8 @@ impl<'a> Fields<'a> {
         inner.sequence()?; // how it is signed
         inner.sequence()?; // by whom
         let mut validity = inner.sequence()?;
-        validity.next()?;
+        // webpki judges it. What began before 1970 has begun.
+        let not_before = time(validity.next()?).unwrap_or_default();
         let not_after = time(validity.next()?)?;
         inner.sequence()?; // for whom
         let public_key = inner.sequence()?;
@@ -50,7 +72,12 @@ impl<'a> Fields<'a> {
             Some(explicit) => Der::new(explicit).sequence()?,
             None => Der::new(&[]),
         };
-        outer.is_empty().then_some(Self { not_after, public_key, extensions })
+        outer.is_empty().then_some(Self { not_before, not_after, public_key, extensions })
+    }
+
+    /// When it begins, in seconds since 1970.
+    pub(super) fn not_before(&self) -> u64 {
+        self.not_before
     }
 
     /// When it is over, in seconds since 1970.
@@ -66,6 +93,31 @@ impl<'a> Fields<'a> {
             [0, key @ ..] => Some(key),
             _ => None,
         }
+    }
+
+    /// What sort of key it has.
+    pub(super) fn key_kind(&self) -> KeyKind {
+        let mut info = self.public_key;
+        let Some(mut algorithm) = info.sequence() else { return KeyKind::Other };
+        match algorithm.expect(der::OID) {
+            Some(EC_KEY) if algorithm.expect(der::OID) == Some(P256) => KeyKind::P256,
+            Some(RSA_KEY) => KeyKind::Rsa,
+            _ => KeyKind::Other,
+        }
+    }
+
+    /// Whether it says that it is that of an authority (RFC 5280, 4.2.1.9).
+    pub(super) fn is_authority(&self) -> bool {
+        let Some(value) = self.extension(BASIC_CONSTRAINTS) else { return false };
+        Der::new(value).sequence().and_then(|mut value| value.expect(0x01)) == Some(&[0xff])
+    }
+
+    /// Whether it is good for clients, or does not say for whom (RFC 5280, 4.2.1.12).
+    pub(super) fn is_for_clients(&self) -> bool {
+        let Some(value) = self.extension(EXTENDED_KEY_USAGE) else { return true };
+        let mut purposes = Der::new(value).sequence().unwrap_or(Der::new(&[]));
+        core::iter::from_fn(move || purposes.expect(der::OID))
+            .any(|purpose| matches!(purpose, CLIENT_AUTH | ANY_USAGE))
     }
 
     /// Whether its key may be used so: if it says for what, that has to be among it.

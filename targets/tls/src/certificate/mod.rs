@@ -2,13 +2,16 @@
 
 mod algorithms;
 mod der;
+mod facts;
 mod fields;
 mod path;
 mod refusal;
 mod rsa;
 
 pub(crate) use algorithms::{ECDSA_SECP256R1_SHA256, SCHEMES, is_signature};
+pub use facts::Facts;
 pub(crate) use fields::Fields;
+pub use fields::KeyKind;
 pub(crate) use path::verify;
 pub use refusal::{Refusal, Shown};
 #[cfg(feature = "fuzzing")]

@@ -137,9 +137,23 @@ fn messages_that_do_not_belong_into_a_connection() {
     let twice = [0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 5, 0, 8, 0x12, 0x34, 0, 0, 0x12, 0x34, 0, 0];
     let error = refused(|puppet| puppet.send(22, &message(4, &twice)));
     assert_eq!(error, violation(Violation::DuplicateExtension));
-    let early = [0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 5, 0, 5, 0, 42, 0, 1, 0];
-    let error = refused(|puppet| puppet.send(22, &message(4, &early)));
-    assert_eq!(error, violation(Violation::Malformed));
+    let with = |extension: &[u8]| {
+        let length = [0, extension.len() as u8];
+        let body = [&[0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 5][..], &length, extension].concat();
+        move |puppet: &mut Puppet<'_>| puppet.send(22, &message(4, &body))
+    };
+    for early in [&[0, 42, 0, 1, 0][..], &[0, 42, 0, 5, 0, 0, 0, 0, 0]] {
+        assert_eq!(refused(with(early)), violation(Violation::Malformed));
+    }
+    // Flags, of which there are none, longer than they say, or longer than they need be.
+    assert_eq!(refused(with(&[0, 62, 0, 1, 0])), violation(Violation::Malformed));
+    assert_eq!(refused(with(&[0, 62, 0, 3, 1, 2, 1])), violation(Violation::Malformed));
+    assert_eq!(refused(with(&[0, 62, 0, 3, 2, 2, 0])), violation(Violation::Answer));
+    // Those that are well made are passed over, and so is what nobody knows.
+    for fine in [&[0, 62, 0, 3, 2, 0, 1][..], &[0x12, 0x34, 0, 0], &[0, 42, 0, 4, 0, 0, 0, 9]] {
+        let (came, _) = after(with(fine));
+        assert_eq!((came.tickets, came.end), (1, None));
+    }
 }
 
 #[test]
@@ -164,7 +178,14 @@ fn floods_end() {
     let (came, alert) = after(|puppet| (0..10_000).for_each(|_| puppet.send(23, &[])));
     assert_eq!(came.end, Some(Err(Error::Flood)));
     assert_eq!(alert, Some(Alert::UNEXPECTED_MESSAGE));
-    assert_eq!(refused(|puppet| (0..33).for_each(|_| puppet.send(21, &[1, 90]))), Error::Flood);
+    assert_eq!(refused(|puppet| (0..5).for_each(|_| puppet.send(21, &[1, 90]))), Error::Flood);
+    // Four are none, also behind tickets.
+    let (came, _) = after(|puppet| {
+        (0..4).for_each(|_| puppet.send(22, &new_ticket(9)));
+        (0..4).for_each(|_| puppet.send(21, &[1, 90]));
+        puppet.send(23, b"x");
+    });
+    assert_eq!((came.data, came.end), (b"x".to_vec(), None));
     assert_eq!(
         refused(|puppet| (0..33).for_each(|_| puppet.send(22, &new_ticket(9)))),
         Error::Flood

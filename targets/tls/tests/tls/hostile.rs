@@ -393,7 +393,8 @@ fn records_that_do_not_belong_into_a_handshake() {
         assert_eq!(first(plain(20, &wrong)).0, Err(violation(Violation::UnexpectedRecord)));
     }
     assert_eq!(first(plain(20, &[1]).repeat(33)).0, Err(Error::Flood));
-    assert_eq!(first(plain(21, &[1, 90]).repeat(33)).0, Err(Error::Flood));
+    assert_eq!(first(plain(21, &[1, 90]).repeat(5)).0, Err(Error::Flood));
+    assert_eq!(first(plain(21, &[1, 90]).repeat(4)).0, Ok(()));
     assert_eq!(first(plain(22, &[])).0, Err(violation(Violation::EmptyRecord)));
     assert_eq!(first(plain(23, b"data")).0, Err(violation(Violation::UnexpectedRecord)));
     assert_eq!(first(plain(24, &[1])).0, Err(violation(Violation::NotTls)));
@@ -444,6 +445,21 @@ fn requests_for_certificates() {
     assert_eq!(error, violation(Violation::UnexpectedMessage));
     let error = stage.replaced(CERTIFICATE_VERIFY, |honest| vec![message(13, &schemes), honest]);
     assert_eq!(error, violation(Violation::UnexpectedMessage));
+}
+
+/// Also before an alert that is protected (§D.4): a middlebox that has seen none would stop it.
+#[test]
+fn a_refusal_looks_like_an_older_version() {
+    let stage = Stage::new();
+    let mut script = Script::honest(&stage.issued);
+    script.signer = &stage.other;
+    let mut puppet = Puppet::new(script);
+    let anchors: [&[u8]; 1] = [&stage.authority.der];
+    let config = Config::new("kubernetes", &anchors).unwrap().with_protocol(b"h2").unwrap();
+    assert_eq!(attempt(&Options::new(&config), &mut puppet), Err(Error::NotTheKey));
+    let kinds: Vec<u8> = puppet.seen.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(kinds, [22, 20, 21]);
+    assert_eq!(puppet.alert(), Some(51));
 }
 
 /// Whatever the client gets after its hello, it sends nothing that a listener could make use of.

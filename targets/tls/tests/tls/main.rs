@@ -6,6 +6,7 @@ mod rustls_server;
 mod support;
 
 mod certificates;
+mod facts;
 mod floods;
 mod hostile;
 mod interop;
