@@ -8,8 +8,9 @@
 //! what the `store` keeps of the cluster, which has a table for each [`kind`] and is filled by [`watch`].
 //! `wire` says which fields of an object are looked at while its `json` streams by, `text` keeps names
 //! and labels in little memory. What goes out is written on demand, or made of an object that streams by
-//! once more ([`splice`]). `queue`, `expect`, [`backoff`], `event` and [`time`] are what they are
-//! called in Kubernetes. Rooms without a link are not for embedders, and may change at any time.
+//! once more ([`splice`]). `queue`, `expect`, [`backoff`], `event`, [`leader_election`] and [`time`] are
+//! what they are called in Kubernetes. Rooms without a link are not for embedders, and may change at any
+//! time.
 #![no_std]
 #![forbid(unsafe_code)]
 // Input reaches everything here, so nothing here may stop the firmware.
@@ -30,6 +31,7 @@ extern crate std;
 // What an embedder works with.
 pub mod backoff;
 pub mod kind;
+pub mod leader_election;
 pub mod limits;
 pub mod manager;
 pub mod metrics;

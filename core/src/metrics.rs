@@ -2,6 +2,7 @@
 
 use core::fmt::{self, Write};
 
+use crate::json::Escape;
 use crate::request::Method;
 
 /// The counters of a manager. They wrap, as Prometheus' counters may.
@@ -78,9 +79,12 @@ impl<'a> Exposition<'a> {
         values: impl IntoIterator<Item = (&'v str, u64)>,
     ) -> fmt::Result {
         self.head(name, kind, help)?;
-        values
-            .into_iter()
-            .try_for_each(|(of, value)| writeln!(self.out, "{name}{{{label}=\"{of}\"}} {value}"))
+        values.into_iter().try_for_each(|(of, value)| {
+            write!(self.out, "{name}{{{label}=\"")?;
+            // The same three characters are special in Prometheus' labels and in JSON.
+            Escape(&mut *self.out).write_str(of)?;
+            writeln!(self.out, "\"}} {value}")
+        })
     }
 
     fn head(&mut self, name: &str, kind: &str, help: &str) -> fmt::Result {

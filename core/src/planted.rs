@@ -83,10 +83,22 @@ pub enum Bug {
     CountsForgotten,
     /// Nobody looks again at a StatefulSet when `minReadySeconds` have passed.
     SetAvailabilityForgotten,
+    /// Who does not lead writes nevertheless.
+    StandbyWrites,
+    /// A leader that cannot renew its lease goes on writing.
+    LeaseNeverEnds,
+    /// A leader writes until it gives up, and not until its deadline, which is earlier.
+    WritesUntilGivenUp,
+    /// A Lease is taken although its holder's time is not over.
+    LeaseTakenEarly,
+    /// A leader that sees somebody else hold the Lease goes on until its own deadline.
+    LossUnnoticed,
+    /// A request that is under way is not given up when the lease ends.
+    WriteOutlivesLease,
 }
 
 impl Bug {
-    /// All of them.
+    /// Those that show whatever the cluster, but for [those of elections](Self::OF_ELECTIONS).
     pub const ALL: [Self; 37] = [
         Self::NoExpectations,
         Self::AdoptsWithoutLook,
@@ -125,6 +137,16 @@ impl Bug {
         Self::AnyNameAdopted,
         Self::CountsForgotten,
         Self::SetAvailabilityForgotten,
+    ];
+
+    /// Those that only show when several managers take part in an election.
+    pub const OF_ELECTIONS: [Self; 6] = [
+        Self::StandbyWrites,
+        Self::LeaseNeverEnds,
+        Self::WritesUntilGivenUp,
+        Self::LeaseTakenEarly,
+        Self::LossUnnoticed,
+        Self::WriteOutlivesLease,
     ];
 }
 

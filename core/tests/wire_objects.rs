@@ -4,8 +4,8 @@ use picokube_core::limits;
 use picokube_core::text::{Fingerprint, Operator};
 use picokube_core::time::Timestamp;
 use picokube_core::wire::{
-    Answer, ConditionStatus, Decoder, Deployment, IntAnnotation, IntOrPercent, Lease, OwnerKind,
-    Pod, PodPhase, ReplicaSet, Status, StatusReason, Strategy,
+    Answer, ConditionStatus, Decoder, Deployment, IntAnnotation, IntOrPercent, OwnerKind, Pod,
+    PodPhase, ReplicaSet, Status, StatusReason, Strategy,
 };
 use serde_json::{Value, json};
 
@@ -16,11 +16,10 @@ use reading::{check_order, check_splits, labels, prints, read, read_with, uid};
 const POD: &str = include_str!("data/pod.json");
 const REPLICA_SET: &str = include_str!("data/replicaset.json");
 const DEPLOYMENT: &str = include_str!("data/deployment.json");
-const LEASE: &str = include_str!("data/lease.json");
 const STATUS: &str = include_str!("data/status.json");
 
 fn read_status(text: &str, chunk: usize) -> Status {
-    let mut decoder = Decoder::<Lease>::new();
+    let mut decoder = Decoder::<Pod>::new();
     text.as_bytes().chunks(chunk).for_each(|chunk| decoder.feed_answer(chunk, None).unwrap());
     match decoder.answer().unwrap() {
         Answer::Status(status) => status.clone(),
@@ -152,17 +151,6 @@ fn annotations_are_compared_one_by_one_and_as_a_whole() {
 }
 
 #[test]
-fn a_lease_has_its_holder_and_times() {
-    let lease: Lease = read(LEASE, 10).unwrap();
-    assert_eq!(lease.meta.resource_version.number(), 9_001);
-    assert_eq!(lease.holder, "gateway-1_7f1e0a3c-9b2d-4c5e-8f60-0123456789ab");
-    assert_eq!((lease.duration_seconds, lease.transitions), (15, 4));
-    assert_eq!(lease.acquire_time, time("2026-03-02T08:00:00.000001Z"));
-    assert_eq!(lease.renew_time, time("2026-03-02T08:15:30.123456Z"));
-    assert!(!lease.has_preferred_holder);
-}
-
-#[test]
 fn a_status_tells_code_reason_and_causes() {
     for chunk in 1..STATUS.len() {
         let status = read_status(STATUS, chunk);
@@ -197,14 +185,12 @@ fn every_split_gives_the_same_record() {
     check_splits::<Pod>(POD);
     check_splits::<ReplicaSet>(REPLICA_SET);
     check_splits::<Deployment>(DEPLOYMENT);
-    check_splits::<Lease>(LEASE);
 }
 
 #[test]
 fn the_order_of_members_does_not_matter() {
     check_order::<Pod>(POD);
     check_order::<ReplicaSet>(REPLICA_SET);
-    check_order::<Lease>(LEASE);
 }
 
 #[test]

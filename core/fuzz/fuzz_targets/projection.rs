@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use picokube_core::wire::{Answer, Decoder, Deployment, Lease, Object, Pod, ReplicaSet};
+use picokube_core::leader_election::LeaseReader;
+use picokube_core::wire::{Answer, Decoder, Deployment, Object, Pod, ReplicaSet};
 use std::fmt::Debug;
 
 fuzz_target!(|input: (u8, &[u8])| {
@@ -12,9 +13,18 @@ fuzz_target!(|input: (u8, &[u8])| {
         0 => check::<Pod>(text, chunk),
         1 => check::<ReplicaSet>(text, chunk),
         2 => check::<Deployment>(text, chunk),
-        _ => check::<Lease>(text, chunk),
+        _ => check_lease(text, chunk),
     }
 });
+
+fn check_lease(text: &[u8], chunk: usize) {
+    let read = |chunk: usize| {
+        let mut reader = LeaseReader::new();
+        text.chunks(chunk).for_each(|chunk| reader.feed(chunk));
+        reader.lease().cloned()
+    };
+    assert_eq!(read(chunk), read(text.len().max(1)));
+}
 
 fn check<K: Object + Debug>(text: &[u8], chunk: usize) {
     let mut decoder = Box::new(Decoder::<K>::new());

@@ -82,6 +82,9 @@ pub(crate) trait Controller<'a> {
     /// The splice of a write. `None` if what it is about is gone.
     fn splice(&self, cache: &Cache<'_>, write: &Write) -> Option<Splice>;
 
+    /// Nothing is awaited any more of what syncs have asked for.
+    fn expect_nothing(&mut self);
+
     /// What a worker is doing about its key.
     fn activity_of(&self, worker: usize) -> Activity;
 }
@@ -132,6 +135,21 @@ impl<'a> dyn Controller<'a> + 'a {
         } else {
             self.request_answered(world, write, reply);
         }
+    }
+
+    /// Gives up all syncs at hand, none of whose requests is waited for: their keys wait again.
+    pub(crate) fn abandon(&mut self, cache: &mut Cache<'_>) {
+        for worker in 0..self.workers() {
+            let Some(run) = self.run_mut(worker) else { break };
+            run.open = 0;
+            let Some(key) = run.key.take() else { continue };
+            let keys = self.keys_mut();
+            if cache.head(keys.kind(), key).is_some() {
+                keys.queue.add(key);
+            }
+            keys.end(cache, key);
+        }
+        self.expect_nothing();
     }
 
     /// Writes the document of a write.

@@ -61,6 +61,12 @@ pub(crate) trait Worker: Sized {
     /// The splice of a request. `None` if what it is about is gone.
     fn splice(&self, look: &Look<'_, '_, Self::Shared<'_>>, write: &Write) -> Option<Splice>;
 
+    /// All syncs are given up, and with them what the cache was to be told of: what was asked for may never
+    /// come, and what has come is listed before anybody decides again.
+    fn abandoned(shared: &mut Self::Shared<'_>) {
+        let _ = shared;
+    }
+
     /// What it is doing about its key, for those who wait for it.
     fn activity(&self, run: &Run) -> Activity {
         let _ = run;
@@ -230,6 +236,10 @@ impl<'a, W: Worker> Controller<'a> for Runner<'a, W> {
     fn splice(&self, cache: &Cache<'_>, write: &Write) -> Option<Splice> {
         let (worker, look) = self.look(cache, write.worker.into())?;
         worker.splice(&look, write)
+    }
+
+    fn expect_nothing(&mut self) {
+        W::abandoned(&mut self.shared);
     }
 
     fn activity_of(&self, worker: usize) -> Activity {

@@ -1,6 +1,6 @@
 //! What a sync works with.
 
-use crate::event::{Message, Recorder, Subject};
+use crate::event::{About, Message, Recorder, Subject};
 use crate::kind::Kind;
 use crate::link::Slot;
 use crate::store::Cache;
@@ -75,7 +75,7 @@ pub(crate) fn record(
 ) {
     let Some(head) = cache.head(by.key, key) else { return };
     let subject = Subject {
-        kind: by.key,
+        about: About::Object(by.key),
         component: by.component,
         namespace: head.namespace(),
         name: head.name(),

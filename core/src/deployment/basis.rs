@@ -6,7 +6,7 @@
 use crate::kind::Kind;
 use crate::link::Slot;
 use crate::planted::{Bug, planted};
-use crate::store::Cache;
+use crate::store::{Cache, Record};
 use crate::wire::Strategy;
 
 use super::plan::{Plan, Step};
@@ -31,20 +31,26 @@ pub(crate) struct Basis {
     available: i64,
     /// The highest that a ReplicaSet has.
     highest_revision: i64,
+    /// ReplicaSets of other templates than the Deployment's that are not being deleted.
+    others: u16,
 }
 
 impl Basis {
     /// Nothing has been planned.
-    pub(crate) const NONE: Self = Self { generation: 0, available: 0, highest_revision: 0 };
+    pub(crate) const NONE: Self =
+        Self { generation: 0, available: 0, highest_revision: 0, others: 0 };
 
     /// What a plan that is made now is made from.
     pub(crate) fn of(cache: &Cache<'_>, key: Slot) -> Self {
         let d = cache.deployments.get(key);
         let sets = || cache.replica_sets_of(key).map(|(_, set)| set.record);
+        let template = d.map(|d| d.record.template());
+        let others = sets().filter(|set| !set.is_deleting() && Some(set.template()) != template);
         Self {
             generation: d.map_or(0, |d| d.record.generation()),
             available: sets().map(|set| i64::from(set.available_replicas.get())).sum(),
             highest_revision: sets().filter_map(|set| set.revision().value()).max().unwrap_or(0),
+            others: u16::try_from(others.count()).unwrap_or(u16::MAX),
         }
     }
 
@@ -53,20 +59,23 @@ impl Basis {
         if would_conflict(step, plan, cache, key) {
             return Ground::Conflict;
         }
-        let holds: fn(&Self, &Self) -> bool = match step {
+        let holds: fn(&Self, &Self) -> bool = match *step {
             Step::Create { .. } | Step::Update { revision: Some(_), .. } => {
                 |then, now| now.highest_revision <= then.highest_revision
             }
             // With fewer pods available, fewer can be spared.
-            Step::Scale { tolerant: true, .. } => |then, now| now.available >= then.available,
+            Step::Scale { available: Some(_), .. } => |then, now| now.available >= then.available,
             Step::Scale { .. } | Step::Update { .. } => |_, _| true,
-            Step::Status
-            | Step::Delete { .. }
-            | Step::Rollback { .. }
-            | Step::ClearRollback
-            | Step::Warn(_) => return Ground::Holds,
+            // Kubernetes looks at what there was when it began: it deletes what it has given pods in the
+            // same sync, and what is not too much any more because somebody else has deleted some.
+            Step::Delete { set } if !is_idle(cache, key, set) => return Ground::Gone,
+            Step::Delete { .. } => |then, now| now.others >= then.others,
+            Step::Status | Step::Rollback { .. } | Step::ClearRollback | Step::Warn(_) => {
+                return Ground::Holds;
+            }
         };
-        let now = Self::of(cache, key);
+        let mut now = Self::of(cache, key);
+        now.others = now.others.saturating_add(deletions_before(plan, step));
         let holds = now.generation == self.generation && holds(self, &now);
         if holds { Ground::Holds } else { Ground::Gone }
     }
@@ -75,8 +84,11 @@ impl Basis {
 /// Whether Kubernetes would run into a conflict with this step, or has to.
 fn would_conflict(step: &Step, plan: &Plan, cache: &Cache<'_>, key: Slot) -> bool {
     match *step {
-        // Somebody else has scaled it.
-        Step::Scale { set, from, .. } => !is_size(cache, key, set, from),
+        // Somebody else has scaled it, or a pod that was to go because it was not available is by now.
+        Step::Scale { set, from, available, .. } => {
+            !is_size(cache, key, set, from)
+                || available.is_some_and(|then| available_of(cache, set) > then)
+        }
         // An old pod has turned up.
         Step::Create { replicas: 1.., .. } => old_pod_runs(cache, key),
         // Somebody else has told of a newer generation.
@@ -94,6 +106,26 @@ fn is_size(cache: &Cache<'_>, key: Slot, set: Slot, size: i32) -> bool {
         && cache.replica_sets.get(set).is_some_and(|set| set.record.replicas == size)
 }
 
+/// Whether a ReplicaSet still is the Deployment's, has no pods and is to have none.
+fn is_idle(cache: &Cache<'_>, key: Slot, set: Slot) -> bool {
+    is_size(cache, key, set, 0)
+        && cache.replica_sets.get(set).is_some_and(|set| {
+            let rs = set.record;
+            rs.status_replicas.get() == 0 && rs.generation() <= rs.observed_generation()
+        })
+}
+
+/// How many ReplicaSets a plan deletes before it takes a step.
+fn deletions_before(plan: &Plan, step: &Step) -> u16 {
+    let before = plan.steps.iter().take_while(|it| *it != step);
+    before.filter(|it| matches!(it, Step::Delete { .. })).count() as u16
+}
+
+/// How many pods of a ReplicaSet are available, as it tells.
+fn available_of(cache: &Cache<'_>, set: Slot) -> i32 {
+    cache.replica_sets.get(set).map_or(0, |set| set.record.available_replicas.get())
+}
+
 /// Whether a Deployment that recreates has a pod of an old template. A rollback does not ask.
 fn old_pod_runs(cache: &Cache<'_>, key: Slot) -> bool {
     let Some(d) = cache.deployments.get(key) else { return false };
@@ -103,7 +135,11 @@ fn old_pod_runs(cache: &Cache<'_>, key: Slot) -> bool {
         && d.record.rollback_to().value().is_none()
         && cache
             .replica_sets_of(key)
-            .filter(|(_, set)| set.record.template() != template)
-            .flat_map(|(slot, _)| cache.pods_of(Kind::ReplicaSet, slot))
-            .any(|(_, pod)| !pod.record.phase().is_terminal())
+            .any(|(slot, set)| set.record.template() != template && may_have_pods(cache, slot))
+}
+
+/// Whether a ReplicaSet has a pod that has not come to its end, or may have one that did not fit.
+pub(super) fn may_have_pods(cache: &Cache<'_>, set: Slot) -> bool {
+    let mut pods = cache.pods_of(Kind::ReplicaSet, set);
+    pods.any(|(_, pod)| !pod.record.phase().is_terminal()) || cache.is_blind(Kind::ReplicaSet, set)
 }

@@ -54,8 +54,9 @@ pub enum Step {
         from: i32,
         /// Its size after; the same if only the annotations differ.
         to: i32,
-        /// A failure ends only the steps of this sort, not the sync.
-        tolerant: bool,
+        /// Of an old one that a rolling update shrinks: how many of its pods were available when
+        /// that was decided. A failure ends only the steps of this sort then, not the sync.
+        available: Option<i32>,
     },
     /// Write [`Plan::status`].
     Status,

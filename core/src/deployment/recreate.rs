@@ -24,7 +24,7 @@ pub(super) fn recreate(view: &mut View, plan: &mut Plan, now: Timestamp) {
             if let Some(set) = new.slot
                 && new.replicas != to
             {
-                plan.push(Step::Scale { set, from: new.replicas, to, tolerant: false });
+                plan.push(Step::Scale { set, from: new.replicas, to, available: None });
             }
         }
     }
@@ -36,7 +36,7 @@ fn scale_down_old(view: &View, plan: &mut Plan) -> bool {
     for (_, old) in view.old_sets().filter(|(_, old)| old.is_active()) {
         if let Some(set) = old.slot {
             scaled = true;
-            plan.push(Step::Scale { set, from: old.replicas, to: 0, tolerant: false });
+            plan.push(Step::Scale { set, from: old.replicas, to: 0, available: None });
         }
     }
     scaled

@@ -5,7 +5,7 @@ use crate::time::Timestamp;
 
 use super::decide::finish_rollout;
 use super::plan::{Plan, Step};
-use super::view::View;
+use super::view::{Set, View};
 use super::{new_replica_set, progress};
 
 pub(super) fn rolling_update(view: &mut View, plan: &mut Plan, now: Timestamp) {
@@ -31,7 +31,7 @@ fn scale_new(view: &View, plan: &mut Plan) -> bool {
     if to == new.replicas {
         return false;
     }
-    plan.push(Step::Scale { set: slot, from: new.replicas, to, tolerant: false });
+    plan.push(Step::Scale { set: slot, from: new.replicas, to, available: None });
     true
 }
 
@@ -80,7 +80,7 @@ fn scale_down_unhealthy(
         if count < 0 {
             return Err(StatusLags);
         }
-        scale_down(set.slot, &mut set.planned, count, plan);
+        scale_down(set, count, plan);
         down += count;
     }
     Ok(down)
@@ -100,18 +100,18 @@ fn scale_down_available(view: &mut View, plan: &mut Plan) -> i32 {
             break;
         }
         let count = set.planned.min(budget - down);
-        scale_down(set.slot, &mut set.planned, count, plan);
+        scale_down(set, count, plan);
         down += count;
     }
     down
 }
 
-fn scale_down(slot: Option<crate::link::Slot>, planned: &mut i32, count: i32, plan: &mut Plan) {
-    if let Some(set) = slot
+fn scale_down(set: &mut Set, count: i32, plan: &mut Plan) {
+    if let Some(slot) = set.slot
         && count > 0
     {
-        let (from, to) = (*planned, *planned - count);
-        plan.push(Step::Scale { set, from, to, tolerant: true });
-        *planned = to;
+        let (from, to) = (set.planned, set.planned - count);
+        plan.push(Step::Scale { set: slot, from, to, available: Some(set.available) });
+        set.planned = to;
     }
 }

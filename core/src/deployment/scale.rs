@@ -120,6 +120,6 @@ fn fraction(view: &View, set: &Set) -> i32 {
 
 fn push(plan: &mut Plan, set: &Set, to: i32) -> bool {
     set.slot.is_none_or(|slot| {
-        plan.push(Step::Scale { set: slot, from: set.replicas, to, tolerant: false })
+        plan.push(Step::Scale { set: slot, from: set.replicas, to, available: None })
     })
 }

@@ -12,7 +12,7 @@ use crate::time::Duration;
 use crate::wire::Strategy;
 use crate::zero::ZeroOption;
 
-use super::basis::{Basis, Ground};
+use super::basis::{Basis, Ground, may_have_pods};
 use super::controller::Sync;
 use super::decide::decide;
 use super::plan::{End, Plan, StatusWrite, Step, Warning};
@@ -116,7 +116,7 @@ impl Worker {
     /// The step at hand has failed. Scaling down old ReplicaSets may fail: then that is all of it
     /// for now, and the sync goes on.
     pub(crate) fn step_failed(&mut self, run: &mut Run, outcome: Outcome) {
-        let is_tolerant = |step: &Step| matches!(step, Step::Scale { tolerant: true, .. });
+        let is_tolerant = |step: &Step| matches!(step, Step::Scale { available: Some(_), .. });
         if !self.plan.steps.get(self.at).is_some_and(is_tolerant) {
             return self.stop(run, outcome);
         }
@@ -378,11 +378,8 @@ impl Sync<'_, '_, '_> {
             view.old_count += usize::from(!set.record.is_deleting());
         }
         if view.deployment.strategy == Strategy::Recreate {
-            let running = |slot| {
-                let mut pods = cache.pods_of(Kind::ReplicaSet, slot);
-                pods.any(|(_, pod)| !pod.record.phase().is_terminal())
-            };
-            view.old_pods_running = claimed().any(|(slot, _)| Some(slot) != new && running(slot));
+            view.old_pods_running =
+                claimed().any(|(slot, _)| Some(slot) != new && may_have_pods(cache, slot));
         }
     }
 }

@@ -5,6 +5,7 @@ use core::fmt;
 use crate::kind::Kind;
 use crate::store::RefusalReason;
 use crate::text::{Interner, Name, Text};
+use crate::time::Timestamp;
 use crate::wire::{ResourceVersion, Uid};
 
 /// `type` of an event.
@@ -30,8 +31,8 @@ impl EventType {
 /// The object an event is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// Its kind.
-    pub kind: Kind,
+    /// What sort of object.
+    pub about: About,
     /// Which component says so.
     pub component: &'static str,
     /// Its namespace.
@@ -42,6 +43,15 @@ pub struct Subject {
     pub uid: Uid,
     /// The version that was looked at.
     pub version: ResourceVersion,
+}
+
+/// What sort of object an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// One that is watched.
+    Object(Kind),
+    /// The Node on which the controllers run. Its uid and version are not known.
+    Node,
 }
 
 /// What happened.
@@ -104,6 +114,13 @@ pub enum Message {
     /// A claim of a StatefulSet's pod belongs to somebody else.
     #[cfg(feature = "statefulset")]
     ConflictingController(Name),
+    /// A certificate by which the controllers speak to the server is about to end.
+    CertificateEnds {
+        /// Which one.
+        which: &'static str,
+        /// When.
+        at: Timestamp,
+    },
     /// Objects did not fit into the controller's memory.
     Blind(Kind),
     /// One of the objects could not be kept.
@@ -160,6 +177,7 @@ impl Message {
             Self::CreatedClaim { .. } => "FailedCreate",
             #[cfg(feature = "statefulset")]
             Self::ConflictingController(_) => "ConflictingController",
+            Self::CertificateEnds { .. } => "CertificateExpiresSoon",
             Self::Refused { reason: RefusalReason::Faulty(_), .. } => "FaultyObject",
             Self::Blind(_) | Self::Refused { .. } => "ControllerMemoryFull",
         }
@@ -309,6 +327,9 @@ impl Message {
                  controller, the retention policy is ignored for this claim",
                 claim.display(texts)
             ),
+            Self::CertificateEnds { which, at } => {
+                write!(out, "The {which} ends at {}: it has to be renewed before", at.rfc3339())
+            }
             Self::Refused { kind, name, reason } => write!(
                 out,
                 "{} \"{}\" cannot be kept: {reason}; nothing is created or deleted for \"{subject}\" \

@@ -14,5 +14,5 @@ pub use correlate::Remembered;
 #[cfg(feature = "statefulset")]
 pub use message::PodVerb;
 pub(crate) use message::write_text;
-pub use message::{EventType, Message, Subject};
+pub use message::{About, EventType, Message, Subject};
 pub use recorder::{Event, Recorder, Sending};

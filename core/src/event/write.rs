@@ -3,12 +3,11 @@
 use core::fmt::{self, Write};
 
 use crate::json::Escape;
-use crate::kind::Info;
 use crate::text::Interner;
 use crate::time::Timestamp;
 
 use super::correlate::Correlated;
-use super::message::{Message, Subject, write_text};
+use super::message::{About, Message, Subject, write_text};
 use super::recorder::Sending;
 
 /// Where an event is sent.
@@ -60,15 +59,23 @@ fn new_event(
     correlated: &Correlated,
 ) -> fmt::Result {
     let name = subject.name.display(texts);
-    let Info { name: kind, api_version, .. } = subject.kind.info();
+    let (kind, api_version) = match subject.about {
+        About::Object(kind) => (kind.info().name, kind.info().api_version),
+        About::Node => ("Node", "v1"),
+    };
     write!(out, ",\"kind\":\"Event\",\"apiVersion\":\"v1\",\"metadata\":{{\"name\":\"{name}")?;
     write!(out, ".{:x}\",\"namespace\":\"", correlated.name)?;
     write_text(out, texts, subject.namespace)?;
     write!(out, "\"}},\"involvedObject\":{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",")?;
-    out.write_str("\"namespace\":\"")?;
-    write_text(out, texts, subject.namespace)?;
-    write!(out, "\",\"name\":\"{name}\",\"uid\":\"{}\",", subject.uid)?;
-    write!(out, "\"resourceVersion\":\"{}\"}},", subject.version)?;
+    if subject.about == About::Node {
+        // It is in no namespace. Kubelets, which do not know their Node's uid either, say its name.
+        write!(out, "\"name\":\"{name}\",\"uid\":\"{name}\"}},")?;
+    } else {
+        out.write_str("\"namespace\":\"")?;
+        write_text(out, texts, subject.namespace)?;
+        write!(out, "\",\"name\":\"{name}\",\"uid\":\"{}\",", subject.uid)?;
+        write!(out, "\"resourceVersion\":\"{}\"}},", subject.version)?;
+    }
     write!(out, "\"type\":\"{}\",", message.event_type().name())?;
     write!(out, "\"reason\":\"{}\",", message.reason())?;
     write!(out, "\"firstTimestamp\":\"{}\",", correlated.first.rfc3339())?;

@@ -5,22 +5,30 @@ use crate::limits;
 use crate::request::{Failure, ResponseHead, Ticket};
 use crate::time::{Duration, Instant};
 
+use super::Manager;
 use super::client::{Client, ClientRequest};
 use super::decoders::ResponseBody;
+use super::dispatch::{ELECTION_LANE, EVENT_LANE};
 use super::informers::Informers;
 use super::workspace::Lane;
-use super::{Manager, dispatch::EVENT_LANE};
 
 /// How often a request is repeated because the server says `Retry-After`.
 const MOST_RETRIES: u8 = 10;
+/// What a server answers that does not know who asks.
+const UNAUTHORIZED: u16 = 401;
 
 impl Manager<'_> {
     /// The head of a response has come.
     pub fn response_head(&mut self, ticket: Ticket, now: Instant, head: ResponseHead) {
         self.note_date(now, &head);
         let ResponseHead { status, retry_after, .. } = head;
+        if status == UNAUTHORIZED {
+            self.note_unknown();
+        }
         if ticket.lane == EVENT_LANE && self.event.serial == Some(ticket.serial) {
             self.event.status = status;
+        } else if ticket.lane == ELECTION_LANE && self.election.serial == Some(ticket.serial) {
+            self.election.status = status;
         } else if self.lane(ticket).is_some()
             && let Some(lane) = self.lane_mut(ticket.lane)
         {
@@ -34,6 +42,10 @@ impl Manager<'_> {
     /// [`decoder_free_at`](Self::decoder_free_at) at the latest.
     #[must_use]
     pub fn response_body(&mut self, ticket: Ticket, now: Instant, bytes: &[u8]) -> usize {
+        if ticket.lane == ELECTION_LANE {
+            self.election_body(ticket, bytes);
+            return bytes.len();
+        }
         if ticket.lane == EVENT_LANE || self.lane(ticket).is_none_or(|lane| lane.is_unreadable) {
             return bytes.len();
         }
@@ -52,13 +64,19 @@ impl Manager<'_> {
         if ticket.lane == EVENT_LANE {
             return self.event_ended(ticket, now, end);
         }
+        if ticket.lane == ELECTION_LANE {
+            return self.election_ended(ticket, now, end);
+        }
         let Some(&lane) = self.lane(ticket) else { return };
         let Some(write) = lane.write else { return };
+        if end == Err(Failure::Source(UNAUTHORIZED)) {
+            self.note_unknown();
+        }
         if end.is_err() {
             self.metrics.failures = self.metrics.failures.wrapping_add(1);
         }
         let end = end.and(if lane.status == 0 { Err(Failure::Ambiguous) } else { Ok(()) });
-        if end.is_ok() && self.waits_to_resend(ticket, &lane, now) {
+        if end.is_ok() && self.leads() && self.waits_to_resend(ticket, &lane, now) {
             return;
         }
         self.count_answer(&lane, end);

@@ -42,10 +42,12 @@ pub(super) struct ClientRequest {
     pub(super) serial: Option<u16>,
     /// HTTP status of the answer; 0 before its head.
     pub(super) status: u16,
+    /// When it has to be given up.
+    pub(super) expires_at: Option<Instant>,
 }
 
 impl ClientRequest {
-    pub(super) const NONE: Self = Self { serial: None, status: 0 };
+    pub(super) const NONE: Self = Self { serial: None, status: 0, expires_at: None };
 }
 
 impl Client for Recorder {

@@ -89,7 +89,8 @@ impl SharedDecoder {
     }
 
     /// Reads what an answer says. An object in it that is newer than what the watch has told so far goes
-    /// to the cache at once: own writes count.
+    /// to the cache at once: own writes count. A deletion shows its object as it was last: one that goes at
+    /// once has gone by now, or waits for a finalizer, and the watch tells which.
     pub(super) fn read_answer(
         &mut self,
         ticket: Ticket,
@@ -111,7 +112,8 @@ impl SharedDecoder {
             return unreadable(code);
         }
         self.holder = None;
-        self.decoder.read_answer(code, cache, handler, seen)
+        let deletes = lane.write.is_some_and(|write| write.is_delete());
+        self.decoder.read_answer(code, deletes, cache, handler, seen)
     }
 }
 
@@ -246,13 +248,14 @@ macro_rules! define {
             fn read_answer(
                 &mut self,
                 code: u16,
+                deletes: bool,
                 cache: &mut Cache<'_>,
                 handler: &mut dyn Handler,
                 seen: ResourceVersion,
             ) -> Reply<'_> {
                 match self {
                     $($(#[$meta])* Self::$kind(decoder) => {
-                        read_answer(decoder, code, cache, handler, seen)
+                        read_answer(decoder, code, deletes, cache, handler, seen)
                     })*
                 }
             }
@@ -270,6 +273,7 @@ impl AnyDecoder {
 fn read_answer<'d, K: Cached>(
     decoder: &'d mut Decoder<K>,
     code: u16,
+    deletes: bool,
     cache: &mut Cache<'_>,
     handler: &mut dyn Handler,
     seen: ResourceVersion,
@@ -278,7 +282,8 @@ fn read_answer<'d, K: Cached>(
         Some(Answer::Object(object)) => {
             let meta = object.meta();
             let is_news = meta.resource_version > seen && !planted(Bug::NoExpectations);
-            if (200..300).contains(&code) && is_news {
+            let may_be_gone = deletes && meta.goes_at_once;
+            if (200..300).contains(&code) && is_news && !may_be_gone {
                 match cache.apply_answer(object) {
                     Applied::Changed(change) => handler.changed(cache, K::CACHED, &change),
                     Applied::Refused(refusal) => {

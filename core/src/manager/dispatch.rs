@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::control::{BodySource, Controller, Peers, Reply, Verdict, World, Write};
 use crate::kind::Kind;
+use crate::leader_election::Elector;
 use crate::limits::Target;
 use crate::registry::ControllerName;
 use crate::request::{Body, Failure, Request, Ticket};
@@ -15,6 +16,8 @@ use super::workspace::Lane;
 
 /// The lane of events, in tickets.
 pub(super) const EVENT_LANE: u8 = u8::MAX;
+/// That of the election.
+pub(super) const ELECTION_LANE: u8 = EVENT_LANE - 1;
 /// Of so many requests, one is an event if one waits.
 const EVENT_TURN: u8 = 3;
 /// How many writes of a controller that cannot be composed are answered at a time.
@@ -35,16 +38,27 @@ impl Manager<'_> {
         self.polled_at = now;
         self.blocked_until = None;
         *place = None;
-        let Some(wall) = self.wall.at(now).filter(|_| self.anybody_acts()) else { return };
+        let wall = self.wall.at(now);
+        // A lease does not wait.
+        if !self.next_of_election(now, wall, place)
+            && let Some(wall) = wall
+            && self.anybody_acts()
+            && self.may_write(now)
+        {
+            self.next_write_of_any(now, wall, place);
+        }
+        if let Some(request) = place {
+            self.metrics.count_request(request.method);
+        }
+    }
+
+    fn next_write_of_any(&mut self, now: Instant, wall: Timestamp, place: &mut Option<Request>) {
         self.turn = (self.turn + 1) % EVENT_TURN;
         let event_first = self.turn == 0;
         let _found = self.resend(now, wall, place)
             || (event_first && self.next_event(now, place))
             || ControllerName::ALL.iter().any(|it| self.next_of(*it, now, wall, place))
             || self.next_event(now, place);
-        if let Some(request) = place {
-            self.metrics.count_request(request.method);
-        }
     }
 
     /// When [`poll`](Self::poll) or [`poll_watch`](Self::poll_watch) has something to do, if
@@ -52,13 +66,14 @@ impl Manager<'_> {
     pub fn poll_at(&self) -> Option<Instant> {
         let kinds = Kind::ALL.iter();
         let mut next = kinds.filter_map(|kind| self.poll_watch_at(*kind)).min();
-        if !self.anybody_acts() {
-            return next;
-        }
         // What was due when `poll` last looked waits for something else than time.
         let mut consider = |at: Option<Instant>| {
             next = next.into_iter().chain(at.filter(|at| *at > self.polled_at)).min();
         };
+        consider(self.elector.as_ref().and_then(Elector::poll_at));
+        if !self.anybody_acts() {
+            return next;
+        }
         for controller in self.controllers.all() {
             consider(controller.keys().queue.poll_at());
             consider(controller.wakes_at());
@@ -81,6 +96,10 @@ impl Manager<'_> {
     /// Writes a [`Body::Document`]. An error is that of `out`, or the object is gone: then the
     /// request cannot be sent any more ([`Failure::NotSent`]).
     pub fn write_body(&self, ticket: Ticket, out: &mut dyn fmt::Write) -> fmt::Result {
+        if let (ELECTION_LANE, Some(elector)) = (ticket.lane, self.elector.as_ref()) {
+            let is_current = self.election.serial == Some(ticket.serial);
+            return if is_current { elector.write_body(out) } else { Err(fmt::Error) };
+        }
         if ticket.lane == EVENT_LANE {
             let is_current = self.event.serial == Some(ticket.serial);
             let texts = &*self.cache.texts;
@@ -107,7 +126,7 @@ impl Manager<'_> {
         for _ in 0..THOUGHTS {
             let Some(write) = self.next_write(name, now, wall) else { return false };
             let write = Write { at: wall, ..write };
-            if self.begin(number as u8, write, place) {
+            if self.begin(number as u8, write, now, place) {
                 return true;
             }
             self.not_sent(number, &write, now, wall);
@@ -119,7 +138,18 @@ impl Manager<'_> {
 
     /// What a write is about cannot be named or read: the controller has to think again.
     fn not_sent(&mut self, controller: usize, write: &Write, now: Instant, wall: Timestamp) {
-        let failure = Failure::NotSent;
+        self.failed(controller, write, Failure::NotSent, now, wall);
+    }
+
+    /// A write will not be answered.
+    pub(super) fn failed(
+        &mut self,
+        controller: usize,
+        write: &Write,
+        failure: Failure,
+        now: Instant,
+        wall: Timestamp,
+    ) {
         let verdict = Verdict::Failed(failure);
         let reply = Reply { verdict, message: failure.text(), meta: None };
         self.with_controller(controller, now, wall, |controller, world| {
@@ -161,14 +191,22 @@ impl Manager<'_> {
     }
 
     /// Puts a write into a free lane and composes its request.
-    fn begin(&mut self, controller: u8, write: Write, place: &mut Option<Request>) -> bool {
+    fn begin(
+        &mut self,
+        controller: u8,
+        write: Write,
+        now: Instant,
+        place: &mut Option<Request>,
+    ) -> bool {
+        let expires_at = self.write_expires_at(now);
         let Some(index) = self.lanes.free() else { return false };
         self.serial = self.serial.wrapping_add(1);
         let ticket = Ticket { lane: index as u8, serial: self.serial };
         write.name.retain(self.cache.texts);
         self.cache.texts.retain(write.namespace);
         let Some(lane) = self.lanes.lanes.get_mut(index) else { return false };
-        *lane = Lane { write: Some(write), controller, serial: ticket.serial, ..Lane::FREE };
+        let serial = ticket.serial;
+        *lane = Lane { write: Some(write), controller, serial, expires_at, ..Lane::FREE };
         self.compose(ticket, controller, &write, place);
         if place.is_none() {
             self.release(ticket);
@@ -214,9 +252,10 @@ impl Manager<'_> {
         }
         self.serial = self.serial.wrapping_add(1);
         let serial = self.serial;
+        let expires_at = self.write_expires_at(now);
         let Some(lane) = self.lanes.lanes.get_mut(index) else { return false };
         let Lane { write, controller, retries, .. } = *lane;
-        *lane = Lane { serial, write, controller, retries, ..Lane::FREE };
+        *lane = Lane { serial, write, controller, retries, expires_at, ..Lane::FREE };
         if let Some(write) = write {
             let ticket = Ticket { lane: index as u8, serial };
             self.compose(ticket, controller, &write, place);
@@ -252,7 +291,8 @@ impl Manager<'_> {
             return false;
         }
         self.serial = serial;
-        self.event = ClientRequest { serial: Some(serial), status: 0 };
+        let expires_at = self.write_expires_at(now);
+        self.event = ClientRequest { serial: Some(serial), expires_at, ..ClientRequest::NONE };
         if let Some(controller) = self.controllers.all_mut().get_mut(source) {
             controller.keys_mut().bucket.take(rate, now);
         }

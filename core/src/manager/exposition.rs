@@ -80,7 +80,34 @@ impl Manager<'_> {
         ] {
             page.single(name, "counter", help, u64::from(value))?;
         }
+        self.write_election(&mut page)?;
         self.write_cache(&mut page)
+    }
+
+    fn write_election(&self, page: &mut Exposition<'_>) -> fmt::Result {
+        let Some(elector) = self.elector() else { return Ok(()) };
+        let name = elector.settings().resource_name;
+        page.labelled(
+            "leader_election_master_status",
+            "gauge",
+            "Whether this one leads.",
+            "name",
+            [(name, u64::from(elector.leads()))],
+        )?;
+        page.labelled(
+            "leader_election_slowpath_total",
+            "counter",
+            "Renewals that took more than one request.",
+            "name",
+            [(name, u64::from(elector.slow_paths()))],
+        )?;
+        page.labelled(
+            "picokube_leader_info",
+            "gauge",
+            "Who holds the Lease, as far as is known.",
+            "holder",
+            [(elector.holder(), 1)],
+        )
     }
 
     fn write_cache(&self, page: &mut Exposition<'_>) -> fmt::Result {

@@ -64,10 +64,16 @@ impl Handler for Informers<'_, '_> {
         self.metrics.faulty = self.metrics.faulty.wrapping_add(1);
     }
 
-    /// The owner is looked at: to tell that it is blind, or to go on now that it sees.
-    fn healed(&mut self, _: &mut Cache<'_>, _: Kind, owner: Owner) {
+    /// The owner is looked at: to tell that it is blind, or to go on now that it sees. So is its own
+    /// owner: a Deployment that recreates waits for pods that nobody sees, too.
+    fn healed(&mut self, cache: &mut Cache<'_>, _: Kind, owner: Owner) {
+        let above = match owner {
+            Owner::Resolved(kind, slot) => cache.owner_of(kind, slot),
+            Owner::None | Owner::Unresolved => Owner::None,
+        };
         for controller in self.controllers.all_mut() {
             controller.keys_mut().add_owner(owner);
+            controller.keys_mut().add_owner(above);
         }
     }
 }

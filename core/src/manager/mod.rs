@@ -16,6 +16,7 @@ mod decoders;
 mod dispatch;
 mod exposition;
 mod informers;
+mod leading;
 mod settings;
 mod workspace;
 
@@ -29,16 +30,19 @@ pub use settings::Settings;
 pub use workspace::{Workspace, WorkspaceParts};
 
 use crate::control::OrderedPod;
-use crate::event::Recorder;
+use crate::event::{About, Message, Recorder, Subject};
 use crate::kind::{Info, Kind};
+use crate::leader_election::Elector;
 use crate::metrics::Metrics;
 use crate::planted::{Bug, planted};
 use crate::random::Random;
 use crate::registry::Controllers;
 use crate::resources::Parts;
 use crate::store::Cache;
+use crate::text::Name;
 use crate::time::{Instant, Timestamp, WallClock};
 use crate::watch::{self, Resource, Watch};
+use crate::wire::{ResourceVersion, Uid};
 use crate::zero::ZeroOption;
 
 use client::ClientRequest;
@@ -55,6 +59,9 @@ pub struct Manager<'a> {
     recorder: &'a mut Recorder,
     /// The event at hand.
     event: ClientRequest,
+    elector: &'a mut ZeroOption<Elector>,
+    /// The request of the election at hand.
+    election: ClientRequest,
     decoder: &'a mut SharedDecoder,
     watches: &'a mut Watches,
     settings: Settings,
@@ -67,7 +74,8 @@ pub struct Manager<'a> {
     random: Random,
     /// Something waits for the rate limit until then.
     blocked_until: Option<Instant>,
-    /// One bit per kind whose watch could not reach the server of late.
+    /// One bit per kind whose watch could not reach the server of late, or might have been refused if it had
+    /// begun then.
     lost: u8,
     metrics: Metrics,
 }
@@ -86,7 +94,11 @@ impl<'a> Manager<'a> {
         seed: u64,
     ) -> Self {
         let Parts { cache, controllers, pods_in_order } = parts;
-        let WorkspaceParts { lanes, workers, recorder, decoder, watches } = workspace;
+        let WorkspaceParts { lanes, workers, recorder, decoder, watches, elector } = workspace;
+        *elector = ZeroOption::None;
+        if let Some(settings) = settings.leader_election {
+            leading::stand_for_election(elector, settings);
+        }
         cache.texts.seed(seed);
         let has_room = |controller: ControllerName| cache.capacity(controller.info().key) > 0;
         let controllers_with_room = settings.controllers.filter(has_room);
@@ -108,6 +120,8 @@ impl<'a> Manager<'a> {
             lanes,
             recorder,
             event: ClientRequest::NONE,
+            elector,
+            election: ClientRequest::NONE,
             decoder,
             watches,
             settings,
@@ -193,11 +207,17 @@ impl<'a> Manager<'a> {
             watch::Input::Refused | watch::Input::Unreachable | watch::Input::Cut => {
                 self.lost |= bit;
             }
-            watch::Input::Head(ResponseHead { status: 500.., .. }) => self.lost |= bit,
+            watch::Input::Head(ResponseHead { status: 401 | 500.., .. }) => self.lost |= bit,
             watch::Input::Head(ResponseHead { status: 200, .. }) => self.lost &= !bit,
             _ => {}
         }
         was_lost && self.lost & bit == 0 && !planted(Bug::RetryForgotten)
+    }
+
+    /// The server did not know who asks, whatever was asked for: as good as out of reach. Watches that are
+    /// open go on, so that they are back when they have ended and begin anew.
+    fn note_unknown(&mut self) {
+        self.lost = u8::MAX;
     }
 
     /// Every answer of the server tells the time.
@@ -212,7 +232,38 @@ impl<'a> Manager<'a> {
         self.wall.at(now)
     }
 
-    /// Whether all caches are complete and the time is known, so that all controllers act.
+    /// Has an event tell, in `namespace` and about the Node of this name, that a certificate by which the
+    /// controllers speak to the server is about to end.
+    pub fn tell_certificate_ends(
+        &mut self,
+        now: Instant,
+        node: &str,
+        namespace: &str,
+        which: &'static str,
+        at: Timestamp,
+    ) {
+        let texts = &mut *self.cache.texts;
+        let (Some(told_at), Ok(name)) = (self.wall.at(now), Name::whole(texts, node)) else {
+            return;
+        };
+        if let Ok(namespace) = texts.intern(namespace.as_bytes()) {
+            let subject = Subject {
+                about: About::Node,
+                component: "picokube",
+                namespace,
+                name,
+                uid: Uid::default(),
+                version: ResourceVersion::default(),
+            };
+            let message = Message::CertificateEnds { which, at };
+            // It keeps what it needs of the texts.
+            self.recorder.record(texts, subject, message, told_at);
+            texts.release(namespace);
+        }
+        name.release(texts);
+    }
+
+    /// Whether all caches are complete and the time is known, so that all controllers act if they lead.
     pub fn has_started(&self) -> bool {
         self.wall.at(Instant::ZERO).is_some()
             && Kind::ALL.iter().all(|kind| {
@@ -220,13 +271,14 @@ impl<'a> Manager<'a> {
             })
     }
 
-    /// Whether a controller acts: it runs, the time is known, and the caches are complete of all that it
-    /// watches, and of the owners of its keys, with whom it keeps in step. Others need not be.
+    /// Whether a controller acts: it runs, it leads, the time is known, and the caches are complete of all
+    /// that it watches, and of the owners of its keys, with whom it keeps in step. Others need not be.
     pub fn acts(&self, controller: ControllerName) -> bool {
         let info = controller.info();
         let owners = info.key.info().owners.iter().filter(|kind| self.watches(**kind));
         let mut needed = info.watches.iter().chain(owners);
         self.settings.controllers.contains(controller)
+            && self.leads()
             && self.wall.at(Instant::ZERO).is_some()
             && needed.all(|kind| self.has_synced(*kind) || planted(Bug::ActsBeforeSync))
     }

@@ -1,6 +1,7 @@
 //! What can be chosen when the controllers start.
 
 use crate::control::Rate;
+use crate::leader_election::LeaderElection;
 use crate::time::Duration;
 
 use crate::registry::Enabled;
@@ -28,6 +29,9 @@ pub struct Settings {
     /// that become ready within that time share one write. What has begun, failed or been
     /// completed is told at once. None at all is what kube-controller-manager does.
     pub status_lag: Duration,
+    /// The election this manager takes part in, whose settings have been
+    /// [checked](LeaderElection::check): it writes only while it leads. `None` is to write always.
+    pub leader_election: Option<LeaderElection<'static>>,
 }
 
 impl Settings {
@@ -46,6 +50,7 @@ impl Settings {
         rate: Some(Rate::KUBERNETES),
         resync: Some(Duration::from_secs(12 * 3600)),
         status_lag: Duration::ZERO,
+        leader_election: None,
     };
 }
 

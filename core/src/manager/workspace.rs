@@ -3,6 +3,7 @@
 use crate::control::Write;
 use crate::event::{Event, Recorder};
 use crate::kind::Kind;
+use crate::leader_election::Elector;
 use crate::registry::{AllWorkerParts, Workers};
 use crate::time::Instant;
 use crate::watch::Watch;
@@ -20,6 +21,7 @@ pub struct Workspace<const LANES: usize, const WORKERS: usize, const EVENTS: usi
     recorder: Recorder<[Event; EVENTS]>,
     decoder: SharedDecoder,
     watches: Watches,
+    elector: ZeroOption<Elector>,
 }
 
 /// The watches, by the numbers of their kinds.
@@ -35,6 +37,7 @@ pub struct WorkspaceParts<'a> {
     pub(super) recorder: &'a mut Recorder,
     pub(super) decoder: &'a mut SharedDecoder,
     pub(super) watches: &'a mut Watches,
+    pub(super) elector: &'a mut ZeroOption<Elector>,
 }
 
 /// Requests.
@@ -50,13 +53,14 @@ impl<const LANES: usize, const WORKERS: usize, const EVENTS: usize>
     /// A workspace in which nothing happens yet.
     pub const fn new() -> Self {
         const { assert!(LANES > 0 && WORKERS > 0 && WORKERS < 256) };
-        const { assert!(LANES * REQUESTS < 255) };
+        const { assert!(LANES * REQUESTS < 254) };
         Self {
             lanes: [[Lane::FREE; REQUESTS]; LANES],
             workers: Workers::NEW,
             recorder: Recorder::new(),
             decoder: SharedDecoder::NEW,
             watches: [const { ZeroOption::None }; Kind::COUNT],
+            elector: ZeroOption::None,
         }
     }
 
@@ -68,6 +72,7 @@ impl<const LANES: usize, const WORKERS: usize, const EVENTS: usize>
             recorder: &mut self.recorder,
             decoder: &mut self.decoder,
             watches: &mut self.watches,
+            elector: &mut self.elector,
         }
     }
 }
@@ -98,6 +103,11 @@ impl Lanes<'_> {
     pub(super) fn may_send(&self) -> bool {
         self.lanes.iter().filter(|lane| lane.is_under_way()).count() < self.most
     }
+
+    /// Whether a request is under way.
+    pub(super) fn is_anything_under_way(&self) -> bool {
+        self.lanes.iter().any(Lane::is_under_way)
+    }
 }
 
 /// A request of a controller.
@@ -115,6 +125,8 @@ pub(super) struct Lane {
     pub(super) is_unreadable: bool,
     /// The request is to be sent again, not before this.
     pub(super) resend_at: Option<Instant>,
+    /// When it has to be given up.
+    pub(super) expires_at: Option<Instant>,
 }
 
 impl Lane {
@@ -127,6 +139,7 @@ impl Lane {
         retries: 0,
         is_unreadable: false,
         resend_at: None,
+        expires_at: None,
     };
 
     fn is_under_way(&self) -> bool {

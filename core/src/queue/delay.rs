@@ -24,13 +24,11 @@ impl Queue {
         let place = match item.heap_place {
             Some(place) => place.index(),
             None => {
-                let place = usize::from(self.delayed);
                 self.delayed += 1;
-                self.put(place, Some(key));
-                place
+                usize::from(self.delayed - 1)
             }
         };
-        self.sift_up(place);
+        self.sift_up(place, key);
     }
 
     /// Takes the delayed Add that is due first, if it is due.
@@ -56,64 +54,55 @@ impl Queue {
         if let Some(item) = self.items.get_mut(end) {
             item.heap = None;
         }
-        if place != end {
-            self.put(place, last);
-            self.sift_down(place);
-            self.sift_up(place);
+        if let Some(last) = last.filter(|_| place != end) {
+            let place = self.sift_down(place, last);
+            self.sift_up(place, last);
         }
     }
 
-    fn sift_up(&mut self, mut place: usize) {
-        while let Some(parent) = place.checked_sub(1).map(|left| left / 2) {
-            if !self.is_before(place, parent) {
-                return;
-            }
-            self.swap(place, parent);
-            place = parent;
+    /// Puts a key into a place that is free, or nearer to the root if it is due before those there, which
+    /// make room.
+    fn sift_up(&mut self, mut place: usize, key: Slot) {
+        let due = self.due_of(key);
+        while let Some(above) = place.checked_sub(1).map(|left| left / 2) {
+            let Some(parent) = self.at(above).filter(|&parent| due < self.due_of(parent)) else {
+                break;
+            };
+            self.put(place, parent);
+            place = above;
         }
+        self.put(place, key);
     }
 
-    fn sift_down(&mut self, mut place: usize) {
+    /// Where a key belongs that is to be in a free place or below it: those that are due before it move up.
+    fn sift_down(&mut self, mut place: usize, key: Slot) -> usize {
+        let end = usize::from(self.delayed);
+        let due = self.due_of(key);
         loop {
             let left = 2 * place + 1;
-            let right = left + 1;
-            let end = usize::from(self.delayed);
-            let mut first = place;
-            for child in [left, right] {
-                if child < end && self.is_before(child, first) {
-                    first = child;
+            let mut first = (due, None);
+            for child in [left, left + 1] {
+                if let Some(key) = self.at(child).filter(|_| child < end)
+                    && self.due_of(key) < first.0
+                {
+                    first = (self.due_of(key), Some((child, key)));
                 }
             }
-            if first == place {
-                return;
-            }
-            self.swap(place, first);
-            place = first;
+            let Some((child, key)) = first.1 else { return place };
+            self.put(place, key);
+            place = child;
         }
-    }
-
-    fn is_before(&self, place: usize, other: usize) -> bool {
-        match (self.at(place), self.at(other)) {
-            (Some(key), Some(other)) => self.due_of(key) < self.due_of(other),
-            _ => false,
-        }
-    }
-
-    fn swap(&mut self, place: usize, other: usize) {
-        let (here, there) = (self.at(place), self.at(other));
-        self.put(place, there);
-        self.put(other, here);
     }
 
     fn at(&self, place: usize) -> Link {
         self.items.get(place)?.heap
     }
 
-    fn put(&mut self, place: usize, key: Link) {
+    fn put(&mut self, place: usize, key: Slot) {
         if let Some(item) = self.items.get_mut(place) {
-            item.heap = key;
+            item.heap = Some(key);
         }
-        if let Some(item) = key.and_then(|key| self.items.get_mut(key.index())) {
+        if let Some(item) = self.items.get_mut(key.index()) {
             item.heap_place = Slot::from_index(place);
         }
     }

@@ -35,6 +35,7 @@ mod tests {
             (0, 0, Manage::Nothing),
             (3, 3, Manage::Nothing),
             (0, 3, Manage::Create(3)),
+            (2, 5, Manage::Create(3)),
             (0, 501, Manage::Create(500)),
             (5, 2, Manage::Delete(3)),
             (1000, 0, Manage::Delete(500)),

@@ -71,3 +71,47 @@ impl FailureWrite {
 pub fn needs_write(stored: &StoredStatus, count: &Counts, failure: FailureWrite) -> bool {
     *count != stored.count || failure != FailureWrite::Keep || planted(Bug::StatusAlwaysWritten)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Seconds;
+    use crate::wire::ConditionStatus;
+
+    const WHY: ConditionReason = ConditionReason::FailedCreate;
+    const FAILING: Condition =
+        Condition::of(ConditionStatus::True, Some(WHY), Seconds::NONE, Seconds::NONE);
+
+    #[test]
+    fn a_failure_is_told_when_it_begins_and_when_it_ends() {
+        let other = ConditionReason::FailedDelete;
+        for (stored, reason, expected) in [
+            (Condition::ABSENT, None, FailureWrite::Keep),
+            (Condition::ABSENT, Some(WHY), FailureWrite::Add(WHY)),
+            (FAILING, Some(WHY), FailureWrite::Keep),
+            (FAILING, Some(other), FailureWrite::Keep),
+            (FAILING, None, FailureWrite::Remove),
+        ] {
+            assert_eq!(FailureWrite::after(&stored, reason), expected, "{stored:?} {reason:?}");
+        }
+    }
+
+    #[test]
+    fn a_status_is_written_when_a_number_or_the_failure_changes() {
+        let count = Counts { observed_generation: 2, replicas: 3, ready: 1, ..Counts::default() };
+        let stored = StoredStatus { count, failure: Condition::ABSENT };
+        assert!(!needs_write(&stored, &count, FailureWrite::Keep));
+        assert!(needs_write(&stored, &count, FailureWrite::Add(WHY)));
+        assert!(needs_write(&stored, &count, FailureWrite::Remove));
+        for other in [
+            Counts { observed_generation: 3, ..count },
+            Counts { replicas: 2, ..count },
+            Counts { fully_labeled: 1, ..count },
+            Counts { ready: 2, ..count },
+            Counts { available: 1, ..count },
+            Counts { terminating: Some(0), ..count },
+        ] {
+            assert!(needs_write(&stored, &other, FailureWrite::Keep), "{other:?}");
+        }
+    }
+}

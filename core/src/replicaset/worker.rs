@@ -114,6 +114,10 @@ impl control::Worker for Worker {
         pod_of(look.cache, look.kind, rs, self.creations.to_come())
     }
 
+    fn abandoned(shared: &mut Shared<'_>) {
+        shared.expectations.forget_all();
+    }
+
     /// A sync has got on when pods have begun to come, or all that are too many have been sent
     /// away. If a creation has failed, the end of the sync tells.
     fn activity(&self, run: &Run) -> Activity {

@@ -27,10 +27,8 @@ impl Text {
             }
             (Self::PodHead, Make::Pod { owner, .. }) => {
                 w.object().key("apiVersion").string("v1").key("kind").string("Pod");
-                w.key("metadata").object().key("generateName");
-                // Kubernetes leaves the dash out where the prefix would be no name with it.
-                let dash = if owner.len() < limits::NAME { "-" } else { "" };
-                w.display(format_args!("{owner}{dash}"));
+                w.key("metadata").object();
+                generate_name(w, owner);
                 owner_reference(w, api_kind(splice.kind), owner, splice.uid);
             }
             (Self::AnnotationsHead, Make::Annotations { target_uid, target_version, .. }) => {
@@ -86,6 +84,7 @@ impl Text {
                 } else {
                     w.display(format_args!("{name}"));
                 }
+                generate_name(w, owner);
                 owner_reference(w, STATEFUL_SET, owner, *owner_uid);
                 w.key("labels").object().key(POD_NAME_LABEL).display(format_args!("{name}"));
                 w.key(POD_INDEX_LABEL).display(format_args!("{ordinal}"));
@@ -110,6 +109,12 @@ impl Text {
         }
         writer.place()
     }
+}
+
+/// Kubernetes leaves the dash out where the prefix would be no name with it.
+fn generate_name(w: &mut Writer<'_>, owner: &str) {
+    let dash = if owner.len() < limits::NAME { "-" } else { "" };
+    w.key("generateName").display(format_args!("{owner}{dash}"));
 }
 
 /// The volumes are left open, if there are claims: those of the template follow.

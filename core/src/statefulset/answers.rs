@@ -126,7 +126,7 @@ impl Worker {
                 self.claim_created(sync, &step, at, reply);
                 self.part = StepPart::Claims(at.saturating_add(1));
             }
-            StepPart::Pod => self.pod_answered(sync, &step, reply),
+            StepPart::Pod => self.pod_answered(sync, &step, write, reply),
             StepPart::References(_) if write.kind == Kind::StatefulSet => {
                 let is_as_known = |meta: &Meta| meta.generation == self.generation;
                 self.has_looked =
@@ -183,10 +183,19 @@ impl Worker {
         pod.release(sync.world.cache.texts);
     }
 
-    fn pod_answered(&mut self, sync: &mut Sync<'_, '_, '_>, step: &Step, reply: &Reply<'_>) {
+    fn pod_answered(
+        &mut self,
+        sync: &mut Sync<'_, '_, '_>,
+        step: &Step,
+        write: &Write,
+        reply: &Reply<'_>,
+    ) {
         let is_deletion = matches!(step, Step::Delete { .. });
         if reply.is_done() || (is_deletion && reply.verdict == Verdict::NotFound) {
             sync.record_pod(step, None);
+            if is_deletion && reply.meta.is_some_and(|meta| meta.goes_at_once) {
+                sync.world.cache.expect_deletion(write.slot, write.uid);
+            }
             if matches!(step, Step::Delete { lowers_current: true, .. }) {
                 self.plan.status.lower_current();
             }

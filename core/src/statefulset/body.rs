@@ -14,9 +14,10 @@ use crate::store::{Cache, Entry, StatefulSet};
 use crate::wire::Uid;
 
 use super::claims::SetClaims;
-use super::facts::{POD_INDEX_LABEL, POD_NAME_LABEL, new_revision_name};
+use super::facts::{POD_INDEX_LABEL, POD_NAME_LABEL, new_revision_name, revisions};
 use super::plan::{NewRevision, Step};
 use super::retention::Verdict;
+use super::revisions::{UpdateRevision, update_revision};
 use super::view::Counts;
 use super::worker::{StepPart, Worker};
 
@@ -121,6 +122,11 @@ impl<'s, 'a> RequestBodies<'s, 'a> {
     #[inline(never)]
     fn revision(&self) -> Option<Splice> {
         let set = self.set()?;
+        // One that is sent again may be there by now, and the template another one: that gets another number.
+        let wanted = update_revision(revisions(self.cache, self.key, None, None));
+        if wanted != (UpdateRevision::Create { revision: self.worker.revision }) {
+            return None;
+        }
         let collisions = self.worker.collisions.unwrap_or(0);
         self.of_set(Make::ControllerRevision {
             name: new_revision_name(self.cache, set, collisions),

@@ -44,30 +44,38 @@ pub(super) fn revisions<'c>(
     current: Option<Slot>,
     update: Option<Slot>,
 ) -> impl Iterator<Item = Revision> + Clone + 'c {
-    let set = cache.stateful_sets.get(key);
     let all = cache.members_of(Kind::ControllerRevision, Kind::StatefulSet, key);
-    let all = all.filter_map(|slot| Some((slot, cache.controller_revisions.get(slot)?)));
-    all.map(move |(slot, entry)| {
-        let name = entry.name().as_text();
-        let named = set.map(|set| set.record.current_revision).filter(|named| !named.is_empty());
-        // Another controller may have told of it since this sync began.
-        let is_told = set.is_some_and(|set| {
-            name.is_some_and(|name| {
-                [set.record.current_revision, set.record.update_revision].contains(&name)
-            })
-        });
-        Revision {
-            slot,
-            revision: entry.record.revision(),
-            created: entry.record.created,
-            is_equal: set.is_some_and(|set| set.record.template() == entry.record.data()),
-            is_named: named.is_some() && named == name,
-            is_live: Some(slot) == current
-                || Some(slot) == update
-                || is_told
-                || (has_pods(cache, key, &entry.name().to_object_name(cache.texts))
-                    && !planted(Bug::LiveRevisionDeleted)),
-        }
+    all.filter_map(move |slot| revision(cache, key, slot, [current, update]))
+}
+
+/// Not inlined: several loops go through revisions, and the firmware would have a copy of this in each.
+#[inline(never)]
+fn revision(
+    cache: &Cache<'_>,
+    key: Slot,
+    slot: Slot,
+    in_use: [Option<Slot>; 2],
+) -> Option<Revision> {
+    let set = cache.stateful_sets.get(key);
+    let entry = cache.controller_revisions.get(slot)?;
+    let name = entry.name().as_text();
+    let named = set.map(|set| set.record.current_revision).filter(|named| !named.is_empty());
+    // Another controller may have told of it since this sync began.
+    let is_told = set.is_some_and(|set| {
+        name.is_some_and(|name| {
+            [set.record.current_revision, set.record.update_revision].contains(&name)
+        })
+    });
+    Some(Revision {
+        slot,
+        revision: entry.record.revision(),
+        created: entry.record.created,
+        is_equal: set.is_some_and(|set| set.record.template() == entry.record.data()),
+        is_named: named.is_some() && named == name,
+        is_live: in_use.contains(&Some(slot))
+            || is_told
+            || (has_pods(cache, key, &entry.name().to_object_name(cache.texts))
+                && !planted(Bug::LiveRevisionDeleted)),
     })
 }
 

@@ -68,8 +68,11 @@ impl Worker {
 
     fn next_adoption(&mut self, sync: &mut Sync<'_, '_, '_>) -> Option<Write> {
         let set = sync.world.cache.stateful_sets.get(sync.key)?;
+        // A pod that has gone by a request of the set's own is not there any more, and not on its way out:
+        // the watch is about to say so, and then the set looks again.
+        let is_behind = sync.world.cache.expects_deletions(Kind::StatefulSet, sync.key);
         // Kubernetes looks no further either.
-        if set.record.selector.validate().is_err() || sync.is_blind() {
+        if is_behind || set.record.selector.validate().is_err() || sync.is_blind() {
             self.stage = Stage::Ending;
             return None;
         }

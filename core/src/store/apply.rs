@@ -270,9 +270,13 @@ fn update(
         groups.link(index, List::Owned, group, slot);
     }
     let deleting = meta.deletion.is_some();
-    let was_expected = before.is_deletion_expected() && (deleting || owner_changed);
+    // Another one of the same name: the one that was to go has gone.
+    let is_another = before.uid() != meta.uid;
+    let was_expected = before.is_deletion_expected() && (deleting || owner_changed || is_another);
+    // A server that has gone back in time may not know of the deletion.
+    let is_undone = before.version() == ResourceVersion::ANY;
     if let Some(head) = index.get_mut(slot)
-        && was_expected
+        && (was_expected || is_undone)
     {
         head.flags &= !flag::EXPECTED;
     }
@@ -280,7 +284,7 @@ fn update(
         slot,
         event: ChangeType::Updated,
         same_version: before.version() == meta.resource_version,
-        uid_changed: before.uid() != meta.uid,
+        uid_changed: is_another,
         labels_changed: false,
         owner_changed,
         old_owner,

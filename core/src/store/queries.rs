@@ -5,11 +5,12 @@ use core::borrow::Borrow;
 use crate::kind::Kind;
 use crate::link::{Link, Slot};
 use crate::text::{LabelSet, Text};
+use crate::wire::Uid;
 
 use super::apply::namespace_key;
 use super::groups::{GroupKey, List, Role};
 use super::index::{Head, flag};
-use super::{Cache, Entry, Pod, ReplicaSet};
+use super::{Cache, Entry, Pod, Record, ReplicaSet};
 
 impl Cache<'_> {
     /// The objects of a kind that another one controls.
@@ -86,6 +87,21 @@ impl Cache<'_> {
             }
         }
         count
+    }
+
+    /// A pod goes at once, as the answer to its deletion says: its owner awaits that the watch tells. If it
+    /// has told already, the slot may be another one's by now.
+    pub fn expect_deletion(&mut self, pod: Slot, uid: Uid) {
+        let is_told = |pod: Entry<'_, Pod>| pod.record.is_deleting() || pod.uid() != uid;
+        let is_told = self.pods.get(pod).is_none_or(is_told);
+        if let Some(head) = self.pods.index.get_mut(pod).filter(|_| !is_told) {
+            head.flags |= flag::EXPECTED;
+        }
+    }
+
+    /// Whether an object awaits the deletion of a pod.
+    pub fn expects_deletions(&self, owner: Kind, slot: Slot) -> bool {
+        self.pods_of(owner, slot).any(|(_, pod)| pod.is_deletion_expected())
     }
 
     /// An object no longer awaits the deletion of any pod.

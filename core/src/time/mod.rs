@@ -7,11 +7,13 @@
 //! [`Timestamp`] is wall-clock time, as objects carry it; [`WallClock`] tells it from the server's
 //! `Date` and the monotonic clock.
 
+mod duration_text;
 mod http_date;
 mod rfc3339;
 mod timestamp;
 mod wall;
 
+pub use duration_text::InvalidDuration;
 pub use rfc3339::Rfc3339;
 pub use timestamp::Timestamp;
 pub use wall::WallClock;

@@ -57,6 +57,9 @@ pub enum Input<'a> {
     End,
     /// The connection broke off, or no response came.
     Cut,
+    /// The server has asked that its connection be left, which it shares with others: on the next one it can
+    /// go on.
+    Left,
     /// The connection could not be opened because nobody listens.
     Refused,
     /// The connection could not be opened for another reason.
@@ -189,6 +192,21 @@ impl Watch {
         self.relist_wanted = true;
     }
 
+    /// Asks for a list that is a consistent read: what the server has now, and no cache of its. Until it has
+    /// come, nothing is known to be [synced](Self::has_synced).
+    pub fn look_anew(&mut self, now: Instant) {
+        let mut at = now;
+        match self.phase {
+            Phase::Open { .. } => self.abandon(),
+            // A back-off goes on.
+            Phase::Due { next: Next::List, at: due } => at = due.max(now),
+            Phase::Due { .. } => {}
+        }
+        self.synced = false;
+        self.version_unavailable = true;
+        self.phase = Phase::Due { next: Next::List, at };
+    }
+
     /// Whether a resync is due: then the caller hands every cached object to its handlers again, as an
     /// update without change.
     pub fn take_resync(&mut self, now: Instant) -> bool {
@@ -276,11 +294,12 @@ impl Watch {
             }
             (Input::End, Body::Wanted) if next == Next::Watch => self.stream_ended(now, random),
             (Input::End, Body::Wanted) => self.list_ended(now, random, source),
-            (Input::End | Input::Cut, Body::Error { status, retry_after }) => {
+            (Input::End | Input::Cut | Input::Left, Body::Error { status, retry_after }) => {
                 let refusal = source.status();
                 self.refused(now, random, next, status, retry_after, refusal);
             }
             (Input::Cut, Body::Wanted) if next == Next::Watch => self.stream_ended(now, random),
+            (Input::Left, _) => self.go_on(now, next),
             (Input::Refused, _) if next == Next::Watch => self.retry_watch(now, random),
             _ => self.fail(now, random),
         }
@@ -349,6 +368,12 @@ impl Watch {
             list::ListRefusal::TooMany if !list => self.retry_watch(now, random),
             _ => self.fail(now, random),
         }
+    }
+
+    /// Nothing has failed: the same once more, but for a list, which begins anew.
+    fn go_on(&mut self, now: Instant, next: Next) {
+        let next = if next == Next::Watch { Next::Watch } else { Next::List };
+        self.phase = Phase::Due { next, at: now };
     }
 
     /// Any error without a rule of its own: back-off, then a list.

@@ -31,6 +31,8 @@ pub struct Meta {
     pub creation: Option<Timestamp>,
     /// When its deletion was or will be due, if it is being deleted.
     pub deletion: Option<Timestamp>,
+    /// It is being deleted without grace: it goes at once, unless a finalizer holds it.
+    pub goes_at_once: bool,
     /// The labels, as fingerprints.
     pub labels: Labels,
     /// The first owner with `controller: true`.
@@ -49,6 +51,7 @@ impl Meta {
         generation: 0,
         creation: None,
         deletion: None,
+        goes_at_once: false,
         labels: Labels::new(),
         controller: None,
         ends_initial_events: false,
@@ -75,6 +78,7 @@ pub(crate) static METADATA: FieldTable = FieldTable::new(&[
     ("generation", Rule::Keep(Field::Generation)),
     ("creationTimestamp", Rule::Keep(Field::CreationTimestamp)),
     ("deletionTimestamp", Rule::Keep(Field::DeletionTimestamp)),
+    ("deletionGracePeriodSeconds", Rule::Keep(Field::DeletionGracePeriodSeconds)),
     ("labels", Rule::Stream(Field::Labels)),
     ("annotations", Rule::Stream(Field::Annotations)),
     ("ownerReferences", Rule::Each(Field::OwnerReference, &OWNER_REFERENCE)),
@@ -120,6 +124,7 @@ impl Meta {
         self.generation = 0;
         self.creation = None;
         self.deletion = None;
+        self.goes_at_once = false;
         self.labels.clear();
         self.controller = None;
         self.ends_initial_events = false;
@@ -140,6 +145,7 @@ impl Meta {
             Field::Generation => self.generation = value.int()?,
             Field::CreationTimestamp => self.creation = Some(value.time()?),
             Field::DeletionTimestamp => self.deletion = Some(value.time()?),
+            Field::DeletionGracePeriodSeconds => self.goes_at_once = value.int() == Ok(0),
             _ if state.has_controller => {}
             Field::OwnerController => state.is_controller = value.bool()?,
             _ => {

@@ -12,7 +12,6 @@ mod decode;
 mod deployment;
 mod envelope;
 mod id;
-mod lease;
 pub(crate) mod meta;
 mod object;
 mod pairs;
@@ -41,7 +40,6 @@ pub use deployment::{
 };
 pub use envelope::{EventType, KnownObjects, ListMeta, ObjectFault};
 pub use id::{ResourceVersion, Uid};
-pub use lease::Lease;
 pub use meta::{ControllerRef, Meta, MetaState};
 pub use object::Object;
 #[cfg(feature = "statefulset")]

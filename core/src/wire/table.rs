@@ -90,6 +90,7 @@ fields! {
     Generation "metadata.generation",
     CreationTimestamp "metadata.creationTimestamp",
     DeletionTimestamp "metadata.deletionTimestamp",
+    DeletionGracePeriodSeconds "metadata.deletionGracePeriodSeconds",
     Labels "metadata.labels",
     Annotations "metadata.annotations",
     OwnerReference "metadata.ownerReferences[]",
@@ -193,13 +194,6 @@ fields! {
     RevisionSpec "data.spec",
     #[cfg(feature = "statefulset")]
     RevisionTemplate "data.spec.template",
-    // Lease
-    HolderIdentity "spec.holderIdentity",
-    LeaseDurationSeconds "spec.leaseDurationSeconds",
-    AcquireTime "spec.acquireTime",
-    RenewTime "spec.renewTime",
-    LeaseTransitions "spec.leaseTransitions",
-    PreferredHolder "spec.preferredHolder",
     // Status
     Code "code",
     Reason "reason",

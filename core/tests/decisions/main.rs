@@ -6,3 +6,5 @@ mod random_states;
 mod ranking;
 mod support;
 mod vectors;
+mod whole;
+mod whole_states;

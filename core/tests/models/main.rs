@@ -15,5 +15,6 @@ mod stateful_set_simulation;
 mod store;
 mod store_full;
 mod support;
+mod watch_bench;
 mod watch_rules;
 mod watch_simulation;

@@ -1,178 +1,11 @@
-//! The rules of the reflector, one by one, on a source that understands one word per line.
+//! The rules of the reflector, one by one.
 
 use picokube_core::manager::ResponseHead;
-use picokube_core::time::{Duration, Instant};
-use picokube_core::watch::{
-    BodyShape, Command, Input, ListEnd, Malformed, More, RequestId, Resource, Seen, Source, Watch,
-};
-use picokube_core::wire::{ResourceVersion, Status, StatusReason};
+use picokube_core::time::Duration;
+use picokube_core::watch::{Command, Input, Resource};
+use picokube_core::wire::ResourceVersion;
 
-/// Understands lines such as `item 5`, `added 5`, `changed 5`, `bookmark 5`, `error 410`,
-/// `foreign 0`, `end 5 token`, `cause`.
-#[derive(Default)]
-struct Words {
-    line: String,
-    status: Status,
-    end: Option<(u64, String)>,
-    log: Vec<String>,
-}
-
-impl Source for Words {
-    fn begin(&mut self, shape: BodyShape) {
-        self.line.clear();
-        self.status = Status::default();
-        self.end = None;
-        self.log.push(format!("{shape:?}"));
-    }
-
-    fn push(&mut self, bytes: &[u8], seen: &mut dyn FnMut(Seen<'_>)) -> Result<usize, Malformed> {
-        for byte in bytes {
-            if *byte != b'\n' {
-                self.line.push(char::from(*byte));
-                continue;
-            }
-            let line = std::mem::take(&mut self.line);
-            let words: Vec<_> = line.split(' ').collect();
-            let number = words.get(1).and_then(|word| word.parse().ok()).unwrap_or_default();
-            let version = ResourceVersion::new(number);
-            match words[0] {
-                "item" => seen(Seen::Listed(version)),
-                "added" => seen(Seen::Added(version)),
-                "changed" => seen(Seen::Changed(version)),
-                "bookmark" => seen(Seen::Bookmark(version)),
-                "foreign" => seen(Seen::Foreign),
-                "error" => {
-                    let status = Status { code: number as u16, ..Status::default() };
-                    seen(Seen::Error(&status));
-                }
-                "end" => self.end = Some((number, (*words.get(2).unwrap_or(&"")).to_owned())),
-                "expired" => self.status.reason = StatusReason::Expired,
-                "cause" => self.status.resource_version_too_large = true,
-                _ => return Err(Malformed),
-            }
-        }
-        Ok(bytes.len())
-    }
-
-    fn end_page(&mut self) -> Result<ListEnd<'_>, Malformed> {
-        let (version, token) = self.end.as_ref().ok_or(Malformed)?;
-        let more = match token.as_str() {
-            "" => More::None,
-            "unreadable" => More::Unreadable,
-            token => More::Token(token),
-        };
-        Ok(ListEnd { version: Some(ResourceVersion::new(*version)), more })
-    }
-
-    fn status(&self) -> Option<&Status> {
-        Some(&self.status)
-    }
-
-    fn replace(&mut self, _version: ResourceVersion) {
-        self.log.push("replace".to_owned());
-    }
-
-    fn rewind(&mut self) {
-        self.log.push("rewind".to_owned());
-    }
-}
-
-struct Bench {
-    watch: Watch,
-    source: Words,
-    now: Instant,
-    id: Option<RequestId>,
-    closed: usize,
-    resyncs: usize,
-}
-
-impl Bench {
-    fn new() -> Self {
-        Self::with(Resource::PODS, None)
-    }
-
-    fn with(resource: Resource, resync: Option<Duration>) -> Self {
-        let watch = Watch::new(resource, resync);
-        let (source, now) = (Words::default(), Instant::ZERO + Duration::from_secs(1000));
-        Self { watch, source, now, id: None, closed: 0, resyncs: 0 }
-    }
-
-    /// What the machine wants sent now.
-    fn sent(&mut self) -> Option<String> {
-        let mut sent = None;
-        self.resyncs += usize::from(self.watch.take_resync(self.now));
-        // A fixed number makes jitter and time-out known: half of what is possible.
-        while let Some(command) = self.watch.poll(self.now, 1 << 31) {
-            match command {
-                Command::Send(request) => {
-                    assert!(sent.is_none(), "one request at a time");
-                    self.id = Some(request.id());
-                    sent = Some(request.to_string());
-                }
-                Command::Close(_) => self.closed += 1,
-            }
-        }
-        sent
-    }
-
-    fn wants(&mut self, path: &str) {
-        assert_eq!(self.sent().as_deref(), Some(path));
-    }
-
-    /// Sends nothing for now, and this after so many milliseconds.
-    fn wants_after(&mut self, millis: u64, path: &str) {
-        assert_eq!(self.sent(), None);
-        let at = self.now + Duration::from_millis(millis);
-        assert_eq!(self.watch.poll_at(), at);
-        self.now = Instant::from_micros(at.as_micros() - 1);
-        assert_eq!(self.sent(), None);
-        self.now = at;
-        self.wants(path);
-    }
-
-    fn gets(&mut self, input: Input<'_>) {
-        let id = self.id.expect("nothing was sent");
-        self.watch.handle(self.now, 1 << 31, id, input, &mut self.source);
-    }
-
-    fn head(&mut self, status: u16) {
-        self.gets(Input::Head(ResponseHead::of_status(status)));
-    }
-
-    fn answers(&mut self, status: u16, body: &str) {
-        self.head(status);
-        body.bytes().for_each(|byte| self.gets(Input::Body(&[byte])));
-        self.gets(Input::End);
-    }
-
-    fn passes(&mut self, millis: u64) {
-        self.now = self.now + Duration::from_millis(millis);
-    }
-
-    /// A machine that has listed at 10 and watches.
-    fn watching() -> Self {
-        let mut bench = Self::new();
-        bench.wants(FIRST);
-        bench.answers(200, "item 4\nend 10\n");
-        bench.wants(&watch_at(10));
-        bench.head(200);
-        bench
-    }
-}
-
-const FIRST: &str = "/api/v1/pods?limit=500&resourceVersion=0";
-const LATEST: &str = "/api/v1/pods?limit=500";
-
-fn watch_at(version: u64) -> String {
-    format!(
-        "/api/v1/pods?watch=true&allowWatchBookmarks=true&resourceVersion={version}\
-         &timeoutSeconds=450"
-    )
-}
-
-fn list_at(version: u64) -> String {
-    format!("/api/v1/pods?resourceVersion={version}")
-}
+use crate::watch_bench::{Bench, FIRST, LATEST, list_at, watch_at};
 
 #[test]
 fn lists_at_any_version_in_pages_then_watches_from_there() {
@@ -315,6 +148,35 @@ fn a_very_short_watch_is_an_error() {
             bench.wants(&watch_at(version));
         }
     }
+}
+
+/// A server that balances its load asks for that again and again, also right after a connection was opened.
+#[test]
+fn a_connection_that_is_left_is_no_failure_of_what_was_on_it() {
+    let mut bench = Bench::watching();
+    for _ in 0..20 {
+        // In the midst of the watch, and before its head.
+        bench.gets(Input::Left);
+        bench.wants(&watch_at(10));
+        bench.gets(Input::Left);
+        bench.wants(&watch_at(10));
+        bench.head(200);
+    }
+    bench.gets(Input::Body(b"added 11\nadd"));
+    bench.gets(Input::Left);
+    bench.wants(&watch_at(11));
+    assert_eq!((bench.watch.counts().lists, bench.watch.counts().errors), (1, 0));
+    // The server has said no: that stands.
+    bench.head(500);
+    bench.gets(Input::Left);
+    bench.wants_after(1200, &list_at(11));
+    // A list begins anew, whatever of it has come.
+    bench.head(200);
+    bench.gets(Input::Body(b"item 12\nite"));
+    bench.gets(Input::Left);
+    bench.wants(&list_at(12));
+    bench.answers(200, "end 20\n");
+    bench.wants(&watch_at(20));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! When something goes wrong: lost requests and answers, taken names, deletions, lack of room.
 
 use picokube_core::manager::{ControllerName, Enabled, Rate, Settings};
-use picokube_core::time::Duration;
+use picokube_core::time::{Duration, Timestamp};
 use serde_json::json;
 
 use crate::cluster::{Accident, Cluster, Memory, Space, with_cluster};
@@ -29,6 +29,26 @@ fn a_lost_request_or_answer_never_leaves_anything_twice() {
             });
         }
     }
+}
+
+#[test]
+fn a_certificate_that_ends_is_told_about_the_node() {
+    with_cluster(|cluster| {
+        cluster.rollout();
+        let (now, at) = (cluster.now, Timestamp::from_secs(1_800_000_000));
+        cluster.manager.tell_certificate_ends(now, "gateway-7", "edge", "client certificate", at);
+        cluster.run(Duration::from_secs(10));
+        let told = cluster.server.of("events").find(|it| it["reason"] == "CertificateExpiresSoon");
+        let told = told.expect("an event");
+        let about = json!({
+            "kind": "Node", "apiVersion": "v1", "name": "gateway-7", "uid": "gateway-7",
+        });
+        assert_eq!((&told["involvedObject"], &told["type"]), (&about, &json!("Warning")));
+        assert_eq!(told["metadata"]["namespace"], "edge");
+        let said =
+            "The client certificate ends at 2027-01-15T08:00:00Z: it has to be renewed before";
+        assert_eq!(told["message"], said);
+    });
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod hostile;
 #[cfg(all(feature = "statefulset", feature = "replication-controller"))]
 mod hostile_objects;
 mod kubelet;
+mod leading;
 mod replicasets;
 mod rolling;
 mod server;

@@ -195,6 +195,30 @@ fn history_beyond_the_limit_is_deleted_oldest_first() {
     });
 }
 
+/// Between two ReplicaSets, the old one has no pods any more and the new one is not there yet. Then the old
+/// one gets the pods, and is no history.
+#[test]
+fn what_is_scaled_up_while_paused_is_not_deleted_as_history() {
+    with_cluster(|cluster| {
+        let mut web = deployment("web", 3);
+        web["spec"]["strategy"] = json!({"type": "Recreate"});
+        web["spec"]["revisionHistoryLimit"] = json!(0);
+        cluster.create("deployments", web);
+        cluster.rollout();
+        cluster.set_image("web", "app:v2");
+        cluster.settle();
+        assert_eq!(cluster.sets(), [("app:v1".into(), 0)]);
+        cluster.patch("deployments", "web", &json!({"spec": {"paused": true}}));
+        cluster.rollout();
+        assert_eq!(cluster.sets(), [("app:v1".into(), 3)]);
+        assert_eq!(cluster.deployment("web")["status"]["readyReplicas"], json!(3));
+        cluster.patch("deployments", "web", &json!({"spec": {"paused": false}}));
+        cluster.rollout();
+        assert_eq!(cluster.sets(), [("app:v2".into(), 3)]);
+        cluster.assert_economy();
+    });
+}
+
 #[test]
 fn annotations_are_copied_and_rollback_takes_them_back() {
     with_cluster(|cluster| {

@@ -80,7 +80,8 @@ impl Server {
             return answer;
         }
         let meta = object["metadata"].as_object_mut().unwrap();
-        if let Some(base) = meta.get("generateName").and_then(Value::as_str) {
+        let base = meta.get("generateName").and_then(Value::as_str);
+        if let Some(base) = base.filter(|_| !meta.contains_key("name")) {
             let name = format!("{base}{}", suffix(self.uids));
             meta.insert("name".into(), json!(name));
         }
@@ -205,6 +206,13 @@ impl Server {
             return (200, object);
         }
         let uid = object["metadata"]["uid"].clone();
+        let mut object = object;
+        if key.0 == "pods" {
+            // Servers first mark what they then take away.
+            object["metadata"]["deletionTimestamp"] = json!(rfc3339(self.now));
+            object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+            object = self.store("MODIFIED", key.clone(), object, 200).1;
+        }
         let answer = self.store("DELETED", key.clone(), object, 200);
         self.collect_garbage(&uid);
         if key.0 == "controllerrevisions" {

@@ -79,6 +79,28 @@ fn a_revision_that_was_left_behind_is_not_made_again() {
     });
 }
 
+/// The answer to the deletion of a pod that has ended shows it as it was last. It is not on its way out, it
+/// has gone: what Kubernetes writes meanwhile counts it as one of the current revision.
+#[test]
+fn a_pod_that_goes_at_once_is_never_told_to_be_going() {
+    with_stateful(|cluster| {
+        cluster.create("statefulsets", stateful_set("web", 3));
+        cluster.patient_rollout();
+        cluster.lag.insert(Kind::Pod, Duration::from_secs(5));
+        let begin = cluster.server.history.len();
+        cluster.pod("web-1", Some("status"), &json!({"status": {"phase": "Failed"}}));
+        cluster.run(Duration::from_secs(9));
+        assert_eq!(cluster.writes("DELETE", "pods").len(), 1);
+        let told =
+            cluster.server.history[begin..].iter().filter(|(_, kind, ..)| kind == "statefulsets");
+        for (.., set) in told {
+            let status = &set["status"];
+            assert_eq!(status["currentReplicas"], status["replicas"], "{status}");
+        }
+        assert_done(cluster, "made anew");
+    });
+}
+
 /// A pod is made for a claim that has gone, as the watch tells only later: the pod waits for it, and
 /// nothing else will ever happen to it.
 #[test]

@@ -74,6 +74,7 @@ fn a_pod_has_its_identity_and_its_claims() {
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
             "name": "db-2",
+            "generateName": "db-",
             "labels": {"app": "db", "tier": "back", "x": "1", "controller-revision-hash": "db-1",
                 "statefulset.kubernetes.io/pod-name": "db-2", "apps.kubernetes.io/pod-index": "2"},
             "annotations": {"note": "\"quoted\""},

@@ -97,8 +97,9 @@ pub(crate) fn body(make: &Make, source: &Value) -> Value {
             labels.insert("apps.kubernetes.io/pod-index".to_owned(), json!(ordinal.to_string()));
             labels.insert("controller-revision-hash".to_owned(), json!(revision.as_str()));
             let uid = json!(owner_uid.to_string());
-            let mut metadata = json!({"name": name, "labels": labels,
-                "ownerReferences": owner_references(owner, &uid)});
+            let dash = if owner.len() < 253 { "-" } else { "" };
+            let mut metadata = json!({"name": name, "generateName": format!("{owner}{dash}"),
+                "labels": labels, "ownerReferences": owner_references(owner, &uid)});
             copy(&template["metadata"], &["annotations", "finalizers"], &mut metadata);
             let mut spec = map(&template["spec"]);
             spec.insert("hostname".to_owned(), json!(name));
