@@ -2,13 +2,18 @@
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
-use crate::{Document, Field, PageError};
+use picokube_core::leader_election::LeaderElection;
+use picokube_core::time::Duration;
+
+use crate::{Certificates, ClientKey, Document, Field, PageError};
 
 /// A checked configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Configuration<'a> {
     /// Where the API server listens.
     pub server: SocketAddrV4,
+    /// How the server proves who it is; without it, plain HTTP is spoken.
+    pub tls: Option<Tls<'a>>,
     /// The `Host` header.
     pub host: &'a str,
     /// The `Authorization` header.
@@ -25,6 +30,29 @@ pub struct Configuration<'a> {
     pub status_lag: u32,
     /// Kubernetes' feature gates.
     pub feature_gates: FeatureGates,
+    /// The election that the device takes part in. Its identity is the device's name, to which the device
+    /// adds what tells one boot from another.
+    pub leader_election: Option<LeaderElection<'a>>,
+}
+
+/// How the server proves who it is, and as whom the device comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tls<'a> {
+    /// Whom the server's certificate has to name: a DNS name or an IP address.
+    pub name: &'a str,
+    /// The authorities that may have issued it, one at least.
+    pub authorities: Certificates<'a>,
+    /// What the device shows to a server that asks who it is.
+    pub identity: Option<Identity<'a>>,
+}
+
+/// A certificate of the device's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity<'a> {
+    /// The certificate, and those between it and an authority.
+    pub chain: Certificates<'a>,
+    /// The key of the first of them.
+    pub key: ClientKey<'a>,
 }
 
 /// The feature gates that there are.
@@ -78,6 +106,7 @@ impl<'a> Configuration<'a> {
         let Document { server, host, authorization, identity, namespace, .. } = *document;
         Ok(Self {
             server: server.parse().map_err(|_| PageError::Value(Field::Server))?,
+            tls: tls(document)?,
             host: check(host, Field::Host, is_printable)?.unwrap_or(server),
             authorization: check(authorization, Field::Authorization, is_printable)?,
             address: address(document)?,
@@ -87,6 +116,7 @@ impl<'a> Configuration<'a> {
             rate: rate(document),
             status_lag: document.status_lag.unwrap_or(STATUS_LAG),
             feature_gates: feature_gates(document.feature_gates)?,
+            leader_election: leader_election(document)?,
         })
     }
 }
@@ -100,6 +130,23 @@ fn check(
         Some(text) if !is_good(text) => Err(PageError::Value(field)),
         text => Ok(text),
     }
+}
+
+fn tls<'a>(document: &Document<'a>) -> Result<Option<Tls<'a>>, PageError> {
+    let Document { server, authorities, client_certificates: chain, client_key, .. } = *document;
+    let name = check(document.tls_server_name, Field::TlsServerName, is_server_name)?;
+    let identity = match client_key {
+        Some(key) if !chain.is_empty() => Some(Identity { chain, key }),
+        None if chain.is_empty() => None,
+        _ => return Err(PageError::Value(Field::ClientCertificate)),
+    };
+    if authorities.is_empty() {
+        // A name to look for and nobody to believe it: the device would come without looking.
+        let is_plain = name.is_none() && identity.is_none();
+        return is_plain.then_some(None).ok_or(PageError::Value(Field::CertificateAuthority));
+    }
+    let address = server.rsplit_once(':').map_or(server, |(address, _)| address);
+    Ok(Some(Tls { name: name.unwrap_or(address), authorities, identity }))
 }
 
 fn address(document: &Document<'_>) -> Result<Address, PageError> {
@@ -129,6 +176,28 @@ fn rate(document: &Document<'_>) -> Option<Rate> {
     (qps > 0).then_some(Rate { qps, burst })
 }
 
+fn leader_election<'a>(document: &Document<'a>) -> Result<Option<LeaderElection<'a>>, PageError> {
+    let Some(election) = &document.leader_election else { return Ok(None) };
+    const DEFAULT: LeaderElection<'_> = LeaderElection::DEFAULT;
+    let duration = |chosen: Option<u32>, default| {
+        chosen.map_or(default, |millis| Duration::from_millis(u64::from(millis)))
+    };
+    let election = LeaderElection {
+        identity: document.identity,
+        // Whoever may look at one namespace only has no Lease elsewhere.
+        resource_namespace: election
+            .resource_namespace
+            .or(document.namespace)
+            .unwrap_or(DEFAULT.resource_namespace),
+        resource_name: election.resource_name.unwrap_or(DEFAULT.resource_name),
+        lease_duration: duration(election.lease_duration, DEFAULT.lease_duration),
+        renew_deadline: duration(election.renew_deadline, DEFAULT.renew_deadline),
+        retry_period: duration(election.retry_period, DEFAULT.retry_period),
+    };
+    election.check().map_err(PageError::LeaderElection)?;
+    Ok(Some(election))
+}
+
 /// The last word on a gate counts, as in Kubernetes.
 fn feature_gates(text: Option<&str>) -> Result<FeatureGates, PageError> {
     let mut gates = FeatureGates::default();
@@ -154,6 +223,13 @@ fn is_printable(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'\\')
 }
 
+/// Whether a text may be a DNS name or an IP address.
+fn is_server_name(text: &str) -> bool {
+    let is_good =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':' | b'_');
+    (1..=253).contains(&text.len()) && text.bytes().all(is_good)
+}
+
 /// Whether a text is a Kubernetes name.
 fn is_name(text: &str, with_dots: bool) -> bool {
     let is_edge = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -168,6 +244,7 @@ fn is_name(text: &str, with_dots: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Election;
 
     const GOOD: Document<'_> = Document {
         server: "10.0.2.2:8001",
@@ -181,7 +258,44 @@ mod tests {
         burst: None,
         status_lag: None,
         feature_gates: None,
+        leader_election: None,
+        tls_server_name: None,
+        authorities: Certificates::NONE,
+        client_certificates: Certificates::NONE,
+        client_key: None,
     };
+    const SECURE: Document<'_> = Document { authorities: ONE, ..GOOD };
+    const ONE: Certificates<'_> = Certificates::one(b"a certificate");
+    const KEY: ClientKey<'_> = ClientKey(&[7; 32]);
+
+    #[test]
+    fn with_an_authority_the_server_has_to_prove_who_it_is() {
+        assert_eq!(Configuration::check(&GOOD).unwrap().tls, None);
+        let tls = |document| Configuration::check(&document).unwrap().tls.unwrap();
+        assert_eq!(tls(SECURE), Tls { name: "10.0.2.2", authorities: ONE, identity: None });
+        let named = Document { tls_server_name: Some("kubernetes.default"), ..SECURE };
+        assert_eq!(tls(named).name, "kubernetes.default");
+        let known = Document { client_certificates: ONE, client_key: Some(KEY), ..SECURE };
+        assert_eq!(tls(known).identity, Some(Identity { chain: ONE, key: KEY }));
+    }
+
+    #[test]
+    fn nobody_is_trusted_without_an_authority() {
+        for document in [
+            Document { tls_server_name: Some("kubernetes"), ..GOOD },
+            Document { client_certificates: ONE, client_key: Some(KEY), ..GOOD },
+        ] {
+            let error = Err(PageError::Value(Field::CertificateAuthority));
+            assert_eq!(Configuration::check(&document), error);
+        }
+    }
+
+    #[test]
+    fn what_is_secret_is_not_shown() {
+        let secret = Document { client_certificates: ONE, client_key: Some(KEY), ..SECURE };
+        let shown = std::format!("{:?}", Configuration::check(&secret).unwrap());
+        assert!(shown.contains("ClientKey") && !shown.contains("7, 7"), "{shown}");
+    }
 
     #[test]
     fn little_has_to_be_said() {
@@ -224,6 +338,60 @@ mod tests {
     }
 
     #[test]
+    fn an_election_is_as_in_kubernetes_where_nothing_else_is_said() {
+        let check = |document: Document<'static>| Configuration::check(&document);
+        let election = |election, document: Document<'static>| {
+            let checked = check(Document { leader_election: Some(election), ..document });
+            checked.map(|it| it.leader_election.unwrap())
+        };
+        assert_eq!(check(GOOD).unwrap().leader_election, None, "only where it is wanted");
+        let named = LeaderElection { identity: "gateway", ..LeaderElection::DEFAULT };
+        assert_eq!(election(Election::default(), GOOD), Ok(named));
+        let shop = Document { namespace: Some("shop"), ..GOOD };
+        assert_eq!(election(Election::default(), shop).unwrap().resource_namespace, "shop");
+        let edge = Election {
+            lease_duration: Some(60_000),
+            renew_deadline: Some(40_000),
+            retry_period: Some(10_000),
+            resource_name: Some("gateways"),
+            resource_namespace: Some("leases"),
+        };
+        let expected = LeaderElection {
+            identity: "gateway",
+            resource_namespace: "leases",
+            resource_name: "gateways",
+            ..LeaderElection::EDGE
+        };
+        assert_eq!(election(edge, shop), Ok(expected));
+    }
+
+    #[test]
+    fn wrong_relations_of_an_election_are_refused() {
+        use picokube_core::leader_election::InvalidLeaderElection as Invalid;
+        for (election, invalid) in [
+            (
+                Election { lease_duration: Some(10_000), ..Election::default() },
+                Invalid::LeaseEndsBeforeDeadline,
+            ),
+            (
+                Election { retry_period: Some(9_000), ..Election::default() },
+                Invalid::DeadlineBeforeRetry,
+            ),
+            (Election { retry_period: Some(0), ..Election::default() }, Invalid::RetryPeriod),
+            (Election { resource_name: Some("A/B"), ..Election::default() }, Invalid::ResourceName),
+            (
+                Election { resource_namespace: Some(""), ..Election::default() },
+                Invalid::ResourceNamespace,
+            ),
+        ] {
+            let document = Document { leader_election: Some(election), ..GOOD };
+            let error = Configuration::check(&document).unwrap_err();
+            assert_eq!(error, PageError::LeaderElection(invalid));
+            assert!(std::format!("{error}").contains("`leaderElection`"), "{error}");
+        }
+    }
+
+    #[test]
     fn a_wrong_value_is_named() {
         for (document, field) in [
             (Document { server: "10.0.2.2", ..GOOD }, Field::Server),
@@ -231,6 +399,10 @@ mod tests {
             (Document { host: Some(""), ..GOOD }, Field::Host),
             (Document { authorization: Some("Bearer a\\u0041"), ..GOOD }, Field::Authorization),
             (Document { authorization: Some("Bearer a\r\nX: y"), ..GOOD }, Field::Authorization),
+            (Document { tls_server_name: Some(""), ..SECURE }, Field::TlsServerName),
+            (Document { tls_server_name: Some("a b"), ..SECURE }, Field::TlsServerName),
+            (Document { client_certificates: ONE, ..SECURE }, Field::ClientCertificate),
+            (Document { client_key: Some(KEY), ..SECURE }, Field::ClientCertificate),
             (Document { address: Some("192.168.1.7"), ..GOOD }, Field::Address),
             (Document { address: Some("192.168.1.7/32"), ..GOOD }, Field::Address),
             (Document { address: Some("192.168.1/24"), ..GOOD }, Field::Address),

@@ -1,126 +1,19 @@
-//! One HTTP connection, kept alive from request to request.
+//! One HTTP/1.1 connection, kept alive from request to request.
 
-use core::fmt;
-use core::net::SocketAddr;
-use core::ops::ControlFlow;
-
-use embassy_time::{Duration, Instant, Timer, with_deadline, with_timeout};
+use embassy_time::{Instant, with_deadline, with_timeout};
 use embedded_io_async::{BufRead, Error as _, Read, Write};
 use embedded_nal_async::TcpConnect;
-use picokube_core::backoff::{Backoff, Policy};
 use picokube_core::manager::ResponseHead;
-use picokube_core::random::Random;
-use picokube_core::time::Duration as Span;
 use reqwless::client::HttpConnection;
 use reqwless::request::{Method, RequestBody};
 use reqwless::response::{BodyReader, Response};
 
 use crate::Error;
+use crate::exchange::{Observer, Patience, Receiver, Request, Server, USER_AGENT, Watched};
 use crate::framing::Framing;
 use crate::outgoing::Outgoing;
-
-/// Names the client in the server's audit log, and in `managedFields` as who wrote a field.
-const USER_AGENT: &str = concat!("picokube/", env!("CARGO_PKG_VERSION"));
-
-/// Whom to talk to, and as whom.
-#[derive(Clone, Copy, Debug)]
-pub struct Server<'a> {
-    /// Where the server listens.
-    pub address: SocketAddr,
-    /// The `Host` header: name and port, as a client would write them in a URL.
-    pub host: &'a str,
-    /// The whole `Authorization` header (`Bearer …`), if the server wants one.
-    pub authorization: Option<&'a str>,
-}
-
-/// Who looks after connections while they are in use: on a board nobody, on a PC whoever reads
-/// tokens that change, and counts.
-pub trait Observer<'a> {
-    /// The whole `Authorization` header of the next request; `None` is that of the [`Server`].
-    fn authorization(&self) -> Option<&'a str>;
-
-    /// A request was answered with this status code, or was not.
-    fn answered(&self, method: Method, answer: Result<u16, Error>);
-}
-
-/// How long to wait for what, and how eagerly to try again.
-#[derive(Clone, Copy, Debug)]
-pub struct Patience {
-    /// From the wish to connect to an open connection.
-    pub connect: Duration,
-    /// From an open connection to the head of the response; sending the request counts.
-    pub response: Duration,
-    /// Between any two pieces of a response.
-    pub silence: Duration,
-    /// From the head of a response to its end, however steadily it comes; `None` for responses that have
-    /// no end of their own.
-    pub answer: Option<Duration>,
-    /// How old a kept connection may be that still is used for a request that cannot be repeated.
-    pub idle: Duration,
-    /// Between a failure and the next attempt.
-    pub backoff: Policy,
-}
-
-impl Patience {
-    /// For the connection of a watch: the manager decides when it is tried again, and knows
-    /// sooner than the connection when it has been silent for too long.
-    pub const WATCHES: Self = Self {
-        silence: Duration::from_secs(600),
-        answer: None,
-        backoff: Policy { base: Span::ZERO, cap: Span::ZERO, reset: Span::ZERO },
-        ..Self::REQUESTS
-    };
-
-    /// For the connections of a manager's requests.
-    pub const REQUESTS: Self = Self {
-        connect: Duration::from_secs(10),
-        response: Duration::from_secs(60),
-        silence: Duration::from_secs(60),
-        answer: Some(Duration::from_secs(60)),
-        idle: Duration::from_secs(20),
-        backoff: Policy {
-            base: Span::from_millis(50),
-            cap: Span::from_secs(5),
-            reset: Span::from_secs(60),
-        },
-    };
-}
-
-/// A request. `B` is its body: bytes at hand, or anything that can write itself.
-#[derive(Clone, Copy)]
-pub struct Request<'a, B = &'a [u8]> {
-    /// The verb.
-    pub method: Method,
-    /// Path and query: what stands after the verb. It is written out where it is sent from.
-    pub target: &'a dyn fmt::Display,
-    /// Headers beyond `Host`, `User-Agent`, `Authorization`, `Accept` and `Content-Length`.
-    pub headers: &'a [(&'a str, &'a str)],
-    /// The body; empty for none.
-    pub body: B,
-}
-
-/// Takes a response in as it arrives.
-#[expect(async_fn_in_trait, reason = "the futures stay on one executor, so none need be Send")]
-pub trait Receiver {
-    /// The head has been read. `Break` gives the rest up and closes the connection.
-    fn head(&mut self, head: &ResponseHead) -> ControlFlow<()>;
-    /// The next bytes of the body. `Break` gives the rest up and closes the connection.
-    ///
-    /// No further bytes are read before this returns, so that a slow receiver slows the server.
-    async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()>;
-}
-
-/// The memory of one connection. It bounds the head of a request, but for its `Authorization`, and that of
-/// a response; not the bodies.
-pub struct Buffer<const LEN: usize>([u8; LEN]);
-
-impl<const LEN: usize> Buffer<LEN> {
-    /// All zero, so that a `static` of this type costs no flash.
-    #[expect(clippy::new_without_default, reason = "built in a static, where Default cannot be")]
-    pub const fn new() -> Self {
-        Self([0; LEN])
-    }
-}
+use crate::pause::Pause;
+use crate::planted::{Bug, planted};
 
 /// A connection without a request.
 struct Kept<C> {
@@ -140,19 +33,18 @@ pub struct Connection<'a, N: TcpConnect + 'a> {
     /// A request leaves from here, and then its response comes here.
     buffer: &'a mut [u8],
     open: Option<Kept<N::Connection<'a>>>,
-    backoff: Backoff,
-    not_before: Option<Instant>,
-    random: Random,
+    pause: Pause,
     observer: Option<&'a dyn Observer<'a>>,
 }
 
 impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
-    /// A connection that is not open yet. `seed` sets the jitter of its delays.
-    pub fn new<const LEN: usize>(
+    /// A connection that is not open yet. `buffer` bounds the head of a request, but for its
+    /// `Authorization`, and that of a response; not the bodies. `seed` sets the jitter of its delays.
+    pub fn new(
         network: &'a N,
         server: Server<'a>,
         patience: Patience,
-        Buffer(buffer): &'a mut Buffer<LEN>,
+        buffer: &'a mut [u8],
         seed: u32,
     ) -> Self {
         Self {
@@ -161,9 +53,7 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
             patience,
             buffer,
             open: None,
-            backoff: Backoff::new(patience.backoff),
-            not_before: None,
-            random: Random::new(seed),
+            pause: Pause::new(patience.backoff, seed),
             observer: None,
         }
     }
@@ -187,9 +77,7 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
         request: &Request<'_, impl RequestBody + Copy>,
         receiver: &mut impl Receiver,
     ) -> Result<(), Error> {
-        if let Some(time) = self.not_before.take() {
-            Timer::at(time).await;
-        }
+        self.pause.over().await;
         let mut watched = Watched { receiver, head_seen: false };
         let is_get = request.method == Method::GET;
         let kept = self.open.take();
@@ -205,7 +93,8 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
                 },
             };
             match self.exchange_on(connection, request, &mut watched).await {
-                Err(Error::Truncated | Error::Reset) if is_kept && is_get && !watched.head_seen => {
+                Err(Error::Truncated | Error::Reset)
+                    if is_kept && (is_get || planted(Bug::WriteRepeated)) && !watched.head_seen => {
                 }
                 result => break result,
             }
@@ -221,13 +110,12 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
         result: Result<(), Error>,
     ) -> Result<(), Error> {
         match result {
-            Ok(()) => self.backoff.reset(),
+            Ok(()) => self.pause.succeeded(),
             Err(error) => {
                 if let (Some(observer), false) = (self.observer, answered) {
                     observer.answered(method, Err(error));
                 }
-                let now = Instant::now();
-                self.not_before = Some(now + next_delay(&mut self.backoff, now, &mut self.random));
+                self.pause.failed();
             }
         }
         result
@@ -307,28 +195,6 @@ impl<'a, N: TcpConnect + 'a> Connection<'a, N> {
             self.open = Some(Kept { connection: conn, since: Instant::now() });
         }
         Ok(())
-    }
-}
-
-fn next_delay(backoff: &mut Backoff, now: Instant, random: &mut Random) -> Duration {
-    let now = picokube_core::time::Instant::from_micros(now.as_micros());
-    Duration::from_micros(backoff.next(now, random.draw()).as_micros())
-}
-
-/// Notes whether the response had begun when an exchange failed.
-struct Watched<'r, R> {
-    receiver: &'r mut R,
-    head_seen: bool,
-}
-
-impl<R: Receiver> Receiver for Watched<'_, R> {
-    fn head(&mut self, head: &ResponseHead) -> ControlFlow<()> {
-        self.head_seen = true;
-        self.receiver.head(head)
-    }
-
-    async fn body(&mut self, bytes: &[u8]) -> ControlFlow<()> {
-        self.receiver.body(bytes).await
     }
 }
 

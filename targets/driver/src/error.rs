@@ -3,8 +3,12 @@
 use core::fmt;
 
 use embedded_io_async::ErrorKind;
+use picokube_http2::{ErrorCode, Reset};
 
-/// Why an exchange failed. The connection is closed after any of these.
+use crate::Insecure;
+
+/// Why an exchange failed. Over HTTP/1.1, the connection is closed after any of these; over HTTP/2, it goes
+/// on if the failure is that of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Error {
@@ -28,10 +32,24 @@ pub enum Error {
     RequestTooLarge,
     /// The body changed while it was sent, and is not as long as was announced.
     BodyGone,
-    /// What came is not HTTP/1.1, or uses a part of it that API servers do not use.
+    /// What came is not HTTP, or uses a part of it that API servers do not use.
     Malformed,
     /// The network stack could not even try: no link, no address, no route, no free socket.
     Unreachable,
+    /// No connection came about that is secure.
+    Insecure(Insecure),
+    /// What was received was changed on its way, or by somebody who does not have the connection's keys.
+    Tampered,
+    /// The request has something in it that must not be sent: a token with control characters, say.
+    RequestMalformed,
+    /// The server has not looked at the request, and says so.
+    Unprocessed,
+    /// The server takes no more requests on the connection, and this one would have had no end.
+    Leaving,
+    /// The server gave this request up, and says why. It may have acted.
+    GivenUp(ErrorCode),
+    /// The server broke a rule of HTTP/2.
+    Http2(picokube_http2::Error),
 }
 
 impl Error {
@@ -39,8 +57,19 @@ impl Error {
     pub fn is_before_sending(self) -> bool {
         matches!(
             self,
-            Self::Refused | Self::ConnectTimeout | Self::Unreachable | Self::RequestTooLarge
+            Self::Refused
+                | Self::ConnectTimeout
+                | Self::Unreachable
+                | Self::Insecure(_)
+                | Self::RequestTooLarge
+                | Self::RequestMalformed
         )
+    }
+
+    /// Whether the request has had no effect: it was not sent, or the server says that it has not looked at
+    /// it. Then it may be sent again, whatever it is.
+    pub fn is_without_effect(self) -> bool {
+        self.is_before_sending() || self == Self::Unprocessed
     }
 
     /// Sorts a failure to connect.
@@ -56,6 +85,31 @@ impl Error {
     /// Sorts a failure to write.
     pub(crate) fn sending(error: impl embedded_io_async::Error) -> Self {
         Self::talking(reqwless::Error::Network(error.kind()))
+    }
+
+    /// Sorts a failure of a transport that was open.
+    #[cfg(feature = "tls")]
+    pub(crate) fn transport(kind: ErrorKind) -> Self {
+        Self::talking(reqwless::Error::Network(kind))
+    }
+
+    /// Sorts the end of a stream.
+    pub(crate) fn reset(reset: Reset) -> Self {
+        match reset {
+            Reset::Unprocessed => Self::Unprocessed,
+            Reset::ByServer(code) => Self::GivenUp(code),
+            Reset::Malformed => Self::Malformed,
+            Reset::HeadTooLarge => Self::HeadTooLarge,
+            Reset::FlowControl => Self::Http2(picokube_http2::Error::FlowControl),
+        }
+    }
+
+    /// Sorts a failure of an HTTP/2 connection.
+    pub(crate) fn http2(error: picokube_http2::Error) -> Self {
+        match error {
+            picokube_http2::Error::Truncated => Self::Truncated,
+            error => Self::Http2(error),
+        }
     }
 
     /// Sorts a failure on an open connection.
@@ -86,8 +140,17 @@ impl fmt::Display for Error {
             Self::HeadTooLarge => "the response's headers do not fit the connection's buffer",
             Self::RequestTooLarge => "the request's head does not fit the connection's buffer",
             Self::BodyGone => "the request's body changed while it was sent",
-            Self::Malformed => "the response is not valid HTTP/1.1",
+            Self::Malformed => "the response is not valid HTTP",
             Self::Unreachable => "the network is not usable: no link, address, route or socket",
+            Self::Insecure(why) => return why.fmt(f),
+            Self::Tampered => "what the server sent was changed on its way",
+            Self::RequestMalformed => {
+                "the request has something in it that must not be sent: look at token and names"
+            }
+            Self::Unprocessed => "the server did not look at the request",
+            Self::Leaving => "the server takes no more requests on this connection",
+            Self::GivenUp(code) => return write!(f, "the server gave the request up: {code}"),
+            Self::Http2(error) => return error.fmt(f),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Running a [`Manager`]: one connection per watched kind, a few for requests.
+//! Running a [`Manager`]: one client per watched kind, a few for requests.
 //!
 //! Whoever has an executor makes a [`Runtime`] and runs, each as a task or joined into one,
 //! [`Runtime::watch`] for every [`Kind`](picokube_core::kind::Kind), [`Runtime::serve`] as often
@@ -19,7 +19,9 @@ use embassy_time::{Instant, Timer};
 use picokube_core::manager::Manager;
 use picokube_core::time::{Instant as CoreInstant, Timestamp};
 
+use crate::Insecure;
 use crate::notify::Notify;
+use crate::planted::{Bug, planted};
 
 pub use body_buffer::{BodyBuffer, BodyBuffers};
 pub use serve::Lane;
@@ -49,6 +51,8 @@ pub struct InFlight {
 pub enum Trouble {
     /// It cannot be reached.
     Unreachable,
+    /// It could not be reached securely.
+    Insecure(Insecure),
     /// It does not let us watch, and says why by an HTTP status: 401 is about the token, 403 about
     /// permissions.
     Refused(u16),
@@ -82,6 +86,19 @@ impl<'m> Runtime<'m> {
         }
     }
 
+    /// Writes nothing any more, and gives leadership back if this manager has it, before an orderly end. That
+    /// takes no longer than the renew deadline.
+    pub async fn release_leadership(&self) {
+        self.with(|manager, now| manager.release_leadership(now));
+        self.notify.notify();
+        self.until(|manager| manager.has_released()).await;
+    }
+
+    /// See [`Manager::is_leader_healthy`].
+    pub fn is_leader_healthy(&self) -> bool {
+        self.manager.borrow().is_leader_healthy(now())
+    }
+
     /// How many steps requests have taken, and whether something should happen now.
     ///
     /// When the first stands still while the second holds, for longer than any request may take,
@@ -110,6 +127,19 @@ impl<'m> Runtime<'m> {
     /// The server's time, once it has told.
     pub fn wall_time(&self) -> Option<Timestamp> {
         self.manager.borrow().wall_time(now())
+    }
+
+    /// Has the manager tell about the Node of this name, by an event in `namespace`, that a certificate ends
+    /// at `at`.
+    pub fn tell_certificate_ends(
+        &self,
+        node: &str,
+        namespace: &str,
+        which: &'static str,
+        at: Timestamp,
+    ) {
+        self.with(|manager, now| manager.tell_certificate_ends(now, node, namespace, which, at));
+        self.notify.notify();
     }
 
     /// Acts on the manager now.
@@ -141,11 +171,12 @@ impl<'m> Runtime<'m> {
             let before = self.notify.notified();
             let taken = self.with(|manager, now| take(manager, now, bytes));
             bytes = bytes.get(taken..).unwrap_or_default();
-            if taken > 0 {
+            if taken > 0 && !planted(Bug::EventsUntold) {
                 self.notify.notify();
             }
             match bytes {
                 [] => return,
+                _ if taken == 0 && planted(Bug::WaitingBytesDropped) => return,
                 // The others come first, now that they can.
                 _ if taken > 0 => yield_now().await,
                 _ => {

@@ -6,6 +6,8 @@
 
 use core::cell::{RefCell, RefMut};
 use core::net::SocketAddr;
+use core::pin::pin;
+use core::task::{Context, Poll};
 
 use embassy_net::Stack;
 use embassy_net::tcp::{ConnectError, Error as TcpError, TcpSocket};
@@ -13,24 +15,12 @@ use embassy_time::Duration;
 use embedded_io_async::{Error, ErrorKind, ErrorType, Read, Write};
 use embedded_nal_async::TcpConnect;
 
+use crate::Transport;
+
 /// How often an idle connection is probed, so that a router or a dead server is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// How long data or probes may stay unanswered before a connection counts as lost.
 const UNANSWERED: Duration = Duration::from_secs(60);
-
-/// The socket buffers of `N` connections.
-pub struct SocketBuffers<const N: usize, const RX: usize, const TX: usize> {
-    rx: [[u8; RX]; N],
-    tx: [[u8; TX]; N],
-}
-
-impl<const N: usize, const RX: usize, const TX: usize> SocketBuffers<N, RX, TX> {
-    /// All zero, so that a `static` of this type costs no flash.
-    #[expect(clippy::new_without_default, reason = "built in a static, where Default cannot be")]
-    pub const fn new() -> Self {
-        Self { rx: [[0; RX]; N], tx: [[0; TX]; N] }
-    }
-}
 
 /// `N` sockets, each serving one connection at a time.
 pub struct Sockets<'d, const N: usize> {
@@ -38,18 +28,14 @@ pub struct Sockets<'d, const N: usize> {
 }
 
 impl<'d, const N: usize> Sockets<'d, N> {
-    /// Makes the sockets. The stack's resources need room for `N` of them.
-    pub fn new<const RX: usize, const TX: usize>(
-        stack: Stack<'d>,
-        buffers: &'d mut SocketBuffers<N, RX, TX>,
-    ) -> Self {
-        let mut pairs = buffers.rx.iter_mut().zip(buffers.tx.iter_mut());
+    /// Makes the sockets, each with so much of `memory` for what comes and for what is sent. The stack's
+    /// resources need room for `N` of them.
+    pub fn new(stack: Stack<'d>, memory: &'d mut [u8], rx: usize, tx: usize) -> Self {
+        let mut pieces = memory.chunks_exact_mut(rx + tx);
         let sockets = core::array::from_fn(|_| {
-            // There are N pairs for N sockets; a socket without buffers could never connect.
-            let (rx, tx): (&mut [u8], &mut [u8]) = match pairs.next() {
-                Some((rx, tx)) => (rx, tx),
-                None => (&mut [], &mut []),
-            };
+            // A socket without memory could never connect.
+            let piece = pieces.next().unwrap_or_default();
+            let (rx, tx) = piece.split_at_mut(rx.min(piece.len()));
             let mut socket = TcpSocket::new(stack, rx, tx);
             socket.set_keep_alive(Some(KEEP_ALIVE));
             socket.set_timeout(Some(UNANSWERED));
@@ -116,6 +102,30 @@ impl Write for SocketConnection<'_, '_> {
     /// Does not wait for acknowledgements: the stack sends what was written without being asked.
     async fn flush(&mut self) -> Result<(), SocketError> {
         Ok(())
+    }
+}
+
+impl Transport for SocketConnection<'_, '_> {
+    // Reads and writes of embassy-net's keep nothing between two polls.
+
+    fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        room: &mut [u8],
+    ) -> Poll<Result<usize, ErrorKind>> {
+        pin!(self.read(room)).poll(context).map_err(|error| error.kind())
+    }
+
+    fn poll_write(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize, ErrorKind>> {
+        pin!(self.write(bytes)).poll(context).map_err(|error| error.kind())
+    }
+
+    fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        pin!(self.0.flush()).poll(context).map(|_| ())
     }
 }
 

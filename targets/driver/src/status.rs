@@ -1,4 +1,5 @@
-//! The pages that tell how a manager is doing: `/healthz`, `/readyz` and `/metrics`.
+//! The pages that tell how a manager is doing: `/healthz`, `/healthz/leaderElection`, `/readyz` and
+//! `/metrics`.
 //!
 //! One request per connection, over any byte stream: whoever listens hands each connection that
 //! comes in to [`Pages::answer`] and closes it afterwards.
@@ -27,9 +28,12 @@ pub struct Pages<'r, 'm> {
     pub platform: &'r dyn Fn(&mut dyn fmt::Write) -> fmt::Result,
 }
 
+const NOT_FOUND: &str = "404 Not Found";
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Page {
     Health,
+    LeaderElection,
     Ready,
     Metrics,
     Unknown,
@@ -76,20 +80,29 @@ impl Pages<'_, '_> {
 
     fn status(&self, page: Page) -> &'static str {
         match page {
-            Page::Health | Page::Metrics => "200 OK",
+            Page::LeaderElection if self.runtime.inspect(|it| it.elector().is_none()) => NOT_FOUND,
+            Page::Health | Page::LeaderElection if !self.runtime.is_leader_healthy() => {
+                "500 Internal Server Error"
+            }
+            Page::Health | Page::LeaderElection | Page::Metrics => "200 OK",
             Page::Ready if self.runtime.inspect(Manager::has_started) => "200 OK",
             Page::Ready => "503 Service Unavailable",
-            Page::Unknown => "404 Not Found",
+            Page::Unknown => NOT_FOUND,
             Page::Refused => "405 Method Not Allowed",
         }
     }
 
     fn write(&self, page: Page, out: &mut dyn fmt::Write) -> fmt::Result {
+        let is_leader_healthy = self.runtime.is_leader_healthy();
         self.runtime.inspect(|manager| match page {
             Page::Health => {
-                out.write_str("ok\n")?;
+                write_leadership(manager, is_leader_healthy, out)?;
                 write_shortage(manager, out)
             }
+            Page::LeaderElection if manager.elector().is_none() => {
+                out.write_str("there is no election\n")
+            }
+            Page::LeaderElection => write_leadership(manager, is_leader_healthy, out),
             Page::Ready => write_ready(manager, out),
             Page::Metrics => {
                 manager.write_metrics(out)?;
@@ -98,6 +111,23 @@ impl Pages<'_, '_> {
             Page::Unknown => out.write_str("there are /healthz, /readyz and /metrics\n"),
             Page::Refused => out.write_str("only GET\n"),
         })
+    }
+}
+
+/// In the words of client-go's health adaptor, which is content with everybody but a leader whose lease ended
+/// long ago.
+fn write_leadership(
+    manager: &Manager<'_>,
+    is_healthy: bool,
+    out: &mut dyn fmt::Write,
+) -> fmt::Result {
+    match manager.elector().filter(|_| !is_healthy) {
+        None => out.write_str("ok\n"),
+        Some(elector) => writeln!(
+            out,
+            "[-]leaderElection failed: failed election to renew leadership on lease {}",
+            elector.settings().resource_name
+        ),
     }
 }
 
@@ -162,6 +192,7 @@ fn page(line: &[u8]) -> Page {
     let target = words.next().unwrap_or_default();
     match target.split(|byte| *byte == b'?').next() {
         Some(b"/healthz" | b"/livez") => Page::Health,
+        Some(b"/healthz/leaderElection") => Page::LeaderElection,
         Some(b"/readyz") => Page::Ready,
         Some(b"/metrics") => Page::Metrics,
         _ => Page::Unknown,

@@ -10,7 +10,7 @@ use picokube_core::splice::{SpliceError, Splicer};
 use super::Runtime;
 use super::body_buffer::{BodyBuffer, BodyBuffers};
 use super::serve::failure;
-use crate::{Connection, Method, Receiver, Request};
+use crate::{Client, Method, Receiver, Request};
 
 /// How much of the output is in hand at a time.
 const WINDOW: usize = 256;
@@ -22,7 +22,7 @@ impl Runtime<'_> {
     /// time.
     pub async fn make_bodies<'a, N: TcpConnect + 'a>(
         &self,
-        sources: &mut Connection<'a, N>,
+        sources: &mut Client<'a, N>,
         buffers: &BodyBuffers<'_>,
     ) -> ! {
         loop {
@@ -32,7 +32,7 @@ impl Runtime<'_> {
                     let making = self.make(splice, sources, order.buffer);
                     match select(making, order.until_nobody_wants_it()).await {
                         Either::First(made) => made,
-                        // The source that is being read is given up with its connection.
+                        // The source that is being read is given up.
                         Either::Second(()) => Err(Failure::NotSent),
                     }
                 }
@@ -46,7 +46,7 @@ impl Runtime<'_> {
     async fn make<'a, N: TcpConnect + 'a>(
         &self,
         splice: &Splice,
-        sources: &mut Connection<'a, N>,
+        sources: &mut Client<'a, N>,
         buffer: &BodyBuffer<'_>,
     ) -> Result<(), Failure> {
         let mut splicer = Splicer::of(splice);
@@ -65,7 +65,7 @@ impl Runtime<'_> {
         &self,
         target: &Target,
         splicer: &mut Splicer<&Splice>,
-        sources: &mut Connection<'a, N>,
+        sources: &mut Client<'a, N>,
         buffer: &BodyBuffer<'_>,
     ) -> Result<(), Failure> {
         let request = Request { method: Method::GET, target, headers: &[], body: &[][..] };
@@ -73,7 +73,7 @@ impl Runtime<'_> {
         let exchanged = sources.exchange(&request, &mut reader).await;
         let Reader { status, error, .. } = reader;
         match (exchanged, error) {
-            (Err(error), _) if error.is_before_sending() => Err(failure(error)),
+            (Err(error), _) if error.is_without_effect() => Err(failure(error)),
             // Only a source was asked for: whatever happened to that, nothing was written.
             (Err(_), _) => Err(Failure::NotSent),
             (Ok(()), Some(error)) => Err(spoilt(error)),

@@ -1,4 +1,4 @@
-//! The connection of a watched kind.
+//! The client of a watched kind.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -11,17 +11,13 @@ use picokube_core::manager::ResponseHead;
 use picokube_core::watch::{Command, Input, RequestId};
 
 use super::{Runtime, Trouble};
-use crate::{Connection, Error, Method, Receiver, Request};
+use crate::{Client, Error, Method, Receiver, Request};
 
 impl Runtime<'_> {
     /// Lists and watches one kind, for ever.
     ///
-    /// The connection should not back off by itself: the manager knows better when to try again.
-    pub async fn watch<'a, N: TcpConnect + 'a>(
-        &self,
-        kind: Kind,
-        connection: &mut Connection<'a, N>,
-    ) -> ! {
+    /// The client should not back off by itself: the manager knows better when to try again.
+    pub async fn watch<'a, N: TcpConnect + 'a>(&self, kind: Kind, client: &mut Client<'a, N>) -> ! {
         let mut next = None;
         loop {
             let before = self.notify.notified();
@@ -33,7 +29,7 @@ impl Runtime<'_> {
                 Wanted::Send(id) => {
                     // Others may have waited for this to be taken care of.
                     self.notify.notify();
-                    next = self.exchange_watch(kind, id, connection).await;
+                    next = self.exchange_watch(kind, id, client).await;
                     self.notify.notify();
                 }
                 Wanted::Close(_) => {}
@@ -50,20 +46,24 @@ impl Runtime<'_> {
         &self,
         kind: Kind,
         id: RequestId,
-        connection: &mut Connection<'a, N>,
+        client: &mut Client<'a, N>,
     ) -> Option<RequestId> {
         let target = &Target { runtime: self, kind, id };
         let request = Request { method: Method::GET, target, headers: &[], body: &[][..] };
         let mut receiver = Feed { runtime: self, kind, id };
-        let exchange = pin!(connection.exchange(&request, &mut receiver));
+        let exchange = pin!(client.exchange(&request, &mut receiver));
         let lost_interest = pin!(self.until_interest_is_lost(kind, id));
         match select(exchange, lost_interest).await {
             Either::First(how) => {
                 let end = match how {
                     Ok(()) => Input::End,
-                    Err(Error::RequestTooLarge) => Input::Cut,
+                    Err(Error::Leaving) => Input::Left,
+                    Err(Error::RequestTooLarge | Error::RequestMalformed) => Input::Cut,
                     Err(error) if error.is_before_sending() => {
-                        self.trouble.set(Some(Trouble::Unreachable));
+                        self.trouble.set(Some(match error {
+                            Error::Insecure(why) => Trouble::Insecure(why),
+                            _ => Trouble::Unreachable,
+                        }));
                         match error {
                             Error::Refused => Input::Refused,
                             _ => Input::Unreachable,
@@ -113,7 +113,7 @@ impl Runtime<'_> {
     }
 }
 
-/// What the manager wants of a watch's connection.
+/// What the manager wants of a watch's client.
 enum Wanted {
     Send(RequestId),
     Close(RequestId),
@@ -161,5 +161,11 @@ impl Receiver for Feed<'_, '_> {
             })
             .await;
         ControlFlow::Continue(())
+    }
+
+    /// A watch, and no list.
+    fn is_endless(&self) -> bool {
+        let manager = self.runtime.manager.borrow();
+        manager.watch_request(self.kind, self.id).is_some_and(|request| request.is_watch())
     }
 }
