@@ -1,6 +1,4 @@
-//! The controllers: their memory, their connections and their tasks.
-
-use core::net::SocketAddr;
+//! The controllers: their memory and their tasks.
 
 use embassy_executor::{SpawnError, SpawnToken, Spawner};
 use picokube_config::Configuration;
@@ -8,38 +6,31 @@ use picokube_core::kind::Kind;
 use picokube_core::manager::{Manager, Rate, Settings};
 use picokube_core::time::Duration;
 use picokube_driver::runtime::{BodyBuffer, BodyBuffers, Lane, Runtime};
-use picokube_driver::{Buffer, Connection, Patience, Server};
 use static_cell::{ConstStaticCell, StaticCell};
 
+use crate::Entropy;
 use crate::crash::Crash;
-use crate::network::{Network, RequestSockets, WatchSockets};
+use crate::election;
 use crate::profile::{LANES, PROFILE, Stores, WATCHES, Workspace};
 use crate::report;
+use crate::transport::{RequestClient, RequestSockets, Transport, WatchClient};
 
-/// Connections for requests at a time: one a lane, and one for the sources of bodies.
-pub(crate) const REQUEST_CONNECTIONS: usize = LANES + 1;
-/// A connection's memory: the head of a response has to fit, and the answer to a write may come with
-/// warnings.
-type RequestBuffer = Buffer<1536>;
-type ReadBuffer = Buffer<960>;
-
-/// A connection of a watch.
-type WatchConnection = Connection<'static, WatchSockets>;
-/// A connection of a lane, or for sources.
-type RequestConnection = Connection<'static, RequestSockets>;
+/// Clients for requests: one a lane, and one for the sources of bodies.
+pub(crate) const REQUEST_CLIENTS: usize = LANES + 1;
 /// A lane of the firmware's.
 type RequestLane = Lane<'static, RequestSockets>;
 
 /// Starts the controllers.
 pub(crate) fn start(
     spawner: Spawner,
-    network: Network,
+    mut transport: Transport,
     configuration: &'static Configuration<'static>,
     seed: u64,
+    entropy: Entropy,
     crash: Option<&'static Crash>,
 ) -> &'static Runtime<'static> {
-    let runtime = runtime(configuration, seed);
-    start_tasks(spawner, network, configuration, seed as u32, runtime, crash);
+    let runtime = runtime(configuration, seed, entropy);
+    start_tasks(spawner, &mut transport, configuration, runtime, crash);
     runtime
 }
 
@@ -48,62 +39,45 @@ pub(crate) fn start(
 /// Neither this nor what follows is inlined: what they build on the way to static memory must not
 /// stay on the stack of the task that calls them.
 #[inline(never)]
-fn runtime(configuration: &'static Configuration<'static>, seed: u64) -> &'static Runtime<'static> {
+fn runtime(
+    configuration: &'static Configuration<'static>,
+    seed: u64,
+    entropy: Entropy,
+) -> &'static Runtime<'static> {
     static STORES: ConstStaticCell<Stores> = ConstStaticCell::new(Stores::new());
     static WORKSPACE: ConstStaticCell<Workspace> = ConstStaticCell::new(Workspace::new());
     static RUNTIME: StaticCell<Runtime<'static>> = StaticCell::new();
     let (parts, desk) = (STORES.take().parts(), WORKSPACE.take().parts());
-    RUNTIME.init(Runtime::new(Manager::new(parts, desk, settings(configuration), seed)))
+    let leader_election = election::settings(configuration, entropy);
+    let settings = Settings { leader_election, ..settings(configuration) };
+    RUNTIME.init(Runtime::new(Manager::new(parts, desk, settings, seed)))
 }
 
 #[inline(never)]
 fn start_tasks(
     spawner: Spawner,
-    network: Network,
+    transport: &mut Transport,
     configuration: &'static Configuration<'static>,
-    seed: u32,
     runtime: &'static Runtime<'static>,
     mut crash: Option<&'static Crash>,
 ) {
-    static WATCH_BUFFERS: ConstStaticCell<[ReadBuffer; WATCHES]> =
-        ConstStaticCell::new([const { Buffer::new() }; WATCHES]);
-    static REQUEST_BUFFERS: ConstStaticCell<[RequestBuffer; LANES]> =
-        ConstStaticCell::new([const { Buffer::new() }; LANES]);
-    static SOURCE_BUFFER: ConstStaticCell<ReadBuffer> = ConstStaticCell::new(Buffer::new());
-    static WATCH_CONNECTIONS: [StaticCell<WatchConnection>; WATCHES] =
+    static WATCH_CLIENTS: [StaticCell<WatchClient>; WATCHES] =
         [const { StaticCell::new() }; WATCHES];
     static REQUEST_LANES: [StaticCell<RequestLane>; LANES] = [const { StaticCell::new() }; LANES];
-    static SOURCES: StaticCell<RequestConnection> = StaticCell::new();
+    static SOURCES: StaticCell<RequestClient> = StaticCell::new();
     static MEMORY_OF_BODY_BUFFER: ConstStaticCell<[u8; PROFILE.body_buffer]> =
         ConstStaticCell::new([0; PROFILE.body_buffer]);
     static BODY_BUFFER: StaticCell<[BodyBuffer<'static>; 1]> = StaticCell::new();
     static BODY_BUFFERS: StaticCell<BodyBuffers<'static>> = StaticCell::new();
-    let server = Server {
-        address: SocketAddr::V4(configuration.server),
-        host: configuration.host,
-        authorization: configuration.authorization,
-    };
-    let mut watches = WATCH_BUFFERS.take().iter_mut().zip(WATCH_CONNECTIONS.iter()).zip(1..).map(
-        |((buffers, place), n)| {
-            // Different seeds: what has failed together must not come back all at once.
-            let seed = seed ^ n;
-            let watches = network.watches;
-            place.init(Connection::new(watches, server, Patience::WATCHES, buffers, seed))
-        },
-    );
-    for (kind, connection) in Kind::ALL.iter().copied().zip(&mut watches) {
-        spawn(spawner, watch(runtime, kind, connection));
+    for (kind, place) in Kind::ALL.iter().copied().zip(&WATCH_CLIENTS) {
+        spawn(spawner, watch(runtime, kind, place.init(transport.watch())));
     }
     let body_buffers = BODY_BUFFERS
         .init(BodyBuffers::new(BODY_BUFFER.init([BodyBuffer::new(MEMORY_OF_BODY_BUFFER.take())])));
-    let (buffers, jitter) = (SOURCE_BUFFER.take(), seed ^ (WATCHES as u32 + 1));
-    let sources = Connection::new(network.requests, server, Patience::REQUESTS, buffers, jitter);
-    spawn(spawner, make_bodies(runtime, SOURCES.init(sources), body_buffers));
+    spawn(spawner, make_bodies(runtime, SOURCES.init(transport.sources()), body_buffers));
     // The first lane tells what happened, before anything else.
-    let places = REQUEST_BUFFERS.take().iter_mut().zip(&REQUEST_LANES);
-    for ((buffers, place), n) in places.zip(WATCHES as u32 + 2..) {
-        let patience = Patience::REQUESTS;
-        let requests = Connection::new(network.requests, server, patience, buffers, seed ^ n);
+    for place in &REQUEST_LANES {
+        let requests = transport.lane();
         let lane = place.init(Lane { requests, buffers: body_buffers, page: &mut [] });
         spawn(spawner, serve(runtime, lane, configuration, crash.take()));
     }
@@ -120,18 +94,14 @@ pub(crate) fn spawn<S>(spawner: Spawner, task: Result<SpawnToken<S>, SpawnError>
 // and as it is used.
 
 #[embassy_executor::task(pool_size = WATCHES)]
-async fn watch(
-    runtime: &'static Runtime<'static>,
-    kind: Kind,
-    connection: &'static mut WatchConnection,
-) {
-    match runtime.watch(kind, connection).await {}
+async fn watch(runtime: &'static Runtime<'static>, kind: Kind, client: &'static mut WatchClient) {
+    match runtime.watch(kind, client).await {}
 }
 
 #[embassy_executor::task]
 async fn make_bodies(
     runtime: &'static Runtime<'static>,
-    sources: &'static mut RequestConnection,
+    sources: &'static mut RequestClient,
     body_buffers: &'static BodyBuffers<'static>,
 ) {
     match runtime.make_bodies(sources, body_buffers).await {}

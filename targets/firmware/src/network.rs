@@ -1,40 +1,15 @@
-//! The network stack, and the sockets that the driver uses.
+//! The network stack.
 
 use embassy_futures::select::select;
 use embassy_net::driver::Driver;
 use embassy_net::{Config, Ipv4Cidr, Runner, Stack, StackResources, StaticConfigV4};
 use picokube_config::{Address, Configuration};
-use picokube_driver::sockets::{SocketBuffers, Sockets};
-use static_cell::{ConstStaticCell, StaticCell};
+use static_cell::ConstStaticCell;
 
-use crate::controllers::REQUEST_CONNECTIONS;
-use crate::profile::WATCHES;
-use crate::stack;
-use crate::status::CLIENTS;
+use crate::{stack, status, transport};
 
-/// DHCP has a socket, too.
-const SOCKETS: usize = CONNECTIONS + CLIENTS + 1;
-/// Connections to the API server at a time.
-pub(crate) const CONNECTIONS: usize = WATCHES + REQUEST_CONNECTIONS;
-
-/// The sockets of watches.
-pub(crate) type WatchSockets = Sockets<'static, WATCHES>;
-/// The sockets of requests and their sources.
-pub(crate) type RequestSockets = Sockets<'static, REQUEST_CONNECTIONS>;
-
-/// The driver's view of the network. A watch sends little, so that its socket needs less memory.
-#[derive(Clone, Copy)]
-pub(crate) struct Network {
-    pub(crate) watches: &'static WatchSockets,
-    pub(crate) requests: &'static RequestSockets,
-}
-
-impl Network {
-    /// How many connections are open or being opened.
-    pub(crate) fn in_use(self) -> usize {
-        self.watches.in_use() + self.requests.in_use()
-    }
-}
+/// Those of all clients, of the status pages, and of DHCP.
+const SOCKETS: usize = transport::CLIENTS + status::CLIENTS + 1;
 
 /// What [`build`] needs of the stack, at most.
 const ROOM: usize = 5 * 1024;
@@ -90,22 +65,5 @@ pub(crate) async fn follow(stack: Stack<'static>) -> ! {
             false => defmt::warn!("link down"),
         }
         up(stack).await;
-    }
-}
-
-/// The sockets of all connections to the API server.
-///
-/// Not inlined, for the same reason as [`build`].
-#[inline(never)]
-pub(crate) fn sockets(stack: Stack<'static>) -> Network {
-    static WATCH_BUFFERS: ConstStaticCell<SocketBuffers<WATCHES, 2048, 256>> =
-        ConstStaticCell::new(SocketBuffers::new());
-    static REQUEST_BUFFERS: ConstStaticCell<SocketBuffers<REQUEST_CONNECTIONS, 2048, 512>> =
-        ConstStaticCell::new(SocketBuffers::new());
-    static WATCH_SOCKETS: StaticCell<WatchSockets> = StaticCell::new();
-    static REQUEST_SOCKETS: StaticCell<RequestSockets> = StaticCell::new();
-    Network {
-        watches: WATCH_SOCKETS.init(Sockets::new(stack, WATCH_BUFFERS.take())),
-        requests: REQUEST_SOCKETS.init(Sockets::new(stack, REQUEST_BUFFERS.take())),
     }
 }

@@ -9,20 +9,20 @@ use heapless::String;
 use picokube_config::Configuration;
 use picokube_core::manager::{Escape, Manager};
 use picokube_driver::runtime::Runtime;
-use picokube_driver::{Connection, Method, Receiver, Request, ResponseHead};
+use picokube_driver::{Method, Receiver, Request, ResponseHead};
 
 use crate::crash::Crash;
-use crate::network::RequestSockets;
+use crate::transport::RequestClient;
 
 /// The controllers wait until the event is sent, but not for longer than this.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Sends an event about the reset. Without it, the connection is as it was.
+/// Sends an event about the reset. Without it, the client is as it was.
 pub(crate) async fn send(
     crash: &Crash,
     configuration: &Configuration<'static>,
     runtime: &Runtime<'_>,
-    connection: &mut Connection<'static, RequestSockets>,
+    client: &mut RequestClient,
 ) {
     // By then the server has told the time.
     runtime.until(Manager::has_started).await;
@@ -31,11 +31,11 @@ pub(crate) async fn send(
         defmt::warn!("the event about the last reset is too long");
         return;
     }
-    let headers = &[("Content-Type", "application/json")];
+    let headers = &[("content-type", "application/json")];
     let body = event.body.as_bytes();
     let request = Request { method: Method::POST, target: &event.target, headers, body };
     // Pinned where it is made: moved into the time-out, it would go over the stack.
-    let answered = pin!(until_answered(&request, connection));
+    let answered = pin!(until_answered(&request, client));
     let sent = with_timeout(PATIENCE, answered).await;
     if !sent.is_ok_and(|status| status < 300) {
         defmt::warn!("the server does not take the event about the last reset");
@@ -43,15 +43,12 @@ pub(crate) async fn send(
 }
 
 /// Sends a request until the server has answered, and says how.
-async fn until_answered(
-    request: &Request<'_>,
-    connection: &mut Connection<'static, RequestSockets>,
-) -> u16 {
+async fn until_answered(request: &Request<'_>, client: &mut RequestClient) -> u16 {
     loop {
         let mut answer = Answer { status: 0 };
-        match connection.exchange(request, &mut answer).await {
+        match client.exchange(request, &mut answer).await {
             Ok(()) if answer.status < 500 => return answer.status,
-            // The connection itself waits before it tries again; a server in trouble is waited
+            // The client itself waits before it tries again; a server in trouble is waited
             // for in the same way.
             Ok(()) => Timer::after_secs(5).await,
             Err(_) => {}

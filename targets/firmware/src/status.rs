@@ -7,14 +7,17 @@ use embassy_futures::select::{Either, select};
 use embassy_net::Stack;
 use embassy_net::tcp::TcpSocket;
 use embassy_time::{Duration, Instant, Timer, with_timeout};
+use picokube_config::Configuration;
 use picokube_core::kind::Kind;
 use picokube_core::manager::Manager;
 use picokube_core::metrics::Exposition;
+use picokube_driver::SessionCounts;
 use picokube_driver::runtime::{InFlight, Runtime, Trouble};
 use picokube_driver::status::Pages;
 
-use crate::network::{CONNECTIONS, Network};
-use crate::stack;
+use crate::certificates::{self, Teller};
+use crate::transport::Network;
+use crate::{clock, election, stack};
 
 /// Where the pages are.
 const PORT: u16 = 80;
@@ -36,12 +39,14 @@ pub(crate) async fn serve(
     stack: Stack<'static>,
     network: Network,
     runtime: &'static Runtime<'static>,
+    configuration: &'static Configuration<'static>,
     busy: Busy,
 ) {
     let (mut rx, mut tx) = ([0; 128], [0; 256]);
     let mut socket = TcpSocket::new(stack, &mut rx, &mut tx);
     socket.set_timeout(Some(TURN));
-    let platform = |out: &mut dyn fmt::Write| write_platform(network, runtime, busy, out);
+    let platform =
+        |out: &mut dyn fmt::Write| write_platform(network, runtime, configuration, busy, out);
     let pages = Pages { runtime, platform: &platform };
     loop {
         if socket.accept(PORT).await.is_ok() {
@@ -62,18 +67,30 @@ async fn take_turn(pages: &Pages<'_, '_>, socket: &mut TcpSocket<'_>) {
     }
 }
 
-/// Tells the log when the controllers begin, when the server is of no use, when something does not
-/// fit, and how things are.
+/// Tells the log when the controllers begin, who leads, when the server is of no use, when something does
+/// not fit, and how things are.
 #[embassy_executor::task]
-pub(crate) async fn log(network: Network, runtime: &'static Runtime<'static>, busy: Busy) {
+pub(crate) async fn log(
+    network: Network,
+    runtime: &'static Runtime<'static>,
+    configuration: &'static Configuration<'static>,
+    busy: Busy,
+) {
     let mut known = Known::default();
+    let mut teller = Teller::default();
     let mut next = Instant::now() + LINE_EVERY;
     loop {
         let changed = runtime.until(|manager| Known::of(runtime, manager) != known);
-        match select(changed, Timer::at(next)).await {
+        let event = select(changed, Timer::at(next)).await;
+        if let Some(time) = runtime.wall_time() {
+            clock::keep(time);
+        }
+        let ends = certificates::ends(configuration, network.server_certificate_expires());
+        teller.look(&ends, configuration, runtime);
+        match event {
             Either::First(()) => {
                 let now = runtime.inspect(|manager| Known::of(runtime, manager));
-                now.tell(&known, busy);
+                now.tell(&known, runtime, busy);
                 if now.started != known.started {
                     report(network, runtime);
                 }
@@ -93,19 +110,22 @@ struct Known {
     started: bool,
     trouble: Option<Trouble>,
     refusals: u32,
+    election: election::Seen,
 }
 
 impl Known {
     fn of(runtime: &Runtime<'_>, manager: &Manager<'_>) -> Self {
         let (started, refusals) = (manager.has_started(), refusals(manager));
-        Self { started, trouble: runtime.trouble(), refusals }
+        let election = election::Seen::of(manager);
+        Self { started, trouble: runtime.trouble(), refusals, election }
     }
 
-    fn tell(&self, before: &Self, busy: Busy) {
+    fn tell(&self, before: &Self, runtime: &Runtime<'_>, busy: Busy) {
         if self.trouble != before.trouble {
             match self.trouble {
                 None => defmt::info!("the server is there"),
                 Some(Trouble::Unreachable) => defmt::warn!("the server cannot be reached"),
+                Some(Trouble::Insecure(why)) => defmt::warn!("{}", why),
                 Some(Trouble::Refused(401)) => defmt::warn!(
                     "the server does not accept the token of the configuration page (401)"
                 ),
@@ -121,6 +141,9 @@ impl Known {
             if let Some(busy) = busy {
                 defmt::info!("the processor has worked for {=u64} us", busy().as_micros());
             }
+        }
+        if self.election != before.election {
+            runtime.inspect(|manager| manager.elector().into_iter().for_each(election::tell));
         }
         match self.refusals {
             refusals if refusals == before.refusals => {}
@@ -150,7 +173,7 @@ fn report(network: Network, runtime: &Runtime<'_>) {
             cache.deployments.capacity(),
             refusals(manager),
             network.in_use(),
-            CONNECTIONS,
+            network.most(),
             used,
             room,
             manager.metrics(),
@@ -167,6 +190,7 @@ fn refusals(manager: &Manager<'_>) -> u32 {
 fn write_platform(
     network: Network,
     runtime: &Runtime<'_>,
+    configuration: &Configuration<'_>,
     busy: Busy,
     out: &mut dyn fmt::Write,
 ) -> fmt::Result {
@@ -175,18 +199,39 @@ fn write_platform(
     let InFlight { now, most } = runtime.in_flight();
     for (name, help, value) in [
         ("picokube_uptime_seconds", "Time since the boot.", Instant::now().as_secs()),
+        ("picokube_time_at_least_seconds", "The earliest that it can be.", clock::at_least()),
         ("picokube_stack_bytes", "Room for the stack.", room as u64),
         ("picokube_stack_high_water_bytes", "The deepest the stack has been.", used as u64),
         ("picokube_connections", "Connections to the API server.", network.in_use() as u64),
-        ("picokube_connections_max", "The most there can be.", CONNECTIONS as u64),
+        ("picokube_connections_max", "The most there can be.", network.most() as u64),
         ("picokube_requests_in_flight", "Requests without an answer yet.", now.into()),
         ("picokube_requests_in_flight_high_water", "The most there have been.", most.into()),
     ] {
         page.single(name, "gauge", help, value)?;
     }
+    let ends = certificates::ends(configuration, network.server_certificate_expires());
+    certificates::write_metrics(&ends, &mut page)?;
+    if let Some(session) = network.session() {
+        write_session(session.counts(), &mut page)?;
+        let open = session.open_streams() as u64;
+        page.single("picokube_http2_streams", "gauge", "Open streams.", open)?;
+    }
     if let Some(busy) = busy {
         let help = "How long the processor has not slept.";
         page.single("picokube_busy_microseconds_total", "counter", help, busy().as_micros())?;
+    }
+    Ok(())
+}
+
+/// What is counted of the one connection over TLS.
+fn write_session(counts: SessionCounts, page: &mut Exposition<'_>) -> fmt::Result {
+    for (name, help, value) in [
+        ("picokube_tls_connections_total", "Servers that proved themselves.", counts.connections),
+        ("picokube_tls_resumptions_total", "Those that did by a ticket.", counts.resumed),
+        ("picokube_tls_failures_total", "Connections that did not come about.", counts.failures),
+        ("picokube_http2_cancelled_total", "Streams that were given up.", counts.cancelled),
+    ] {
+        page.single(name, "counter", help, value.into())?;
     }
     Ok(())
 }

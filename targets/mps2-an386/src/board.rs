@@ -7,6 +7,7 @@ use heapless::String;
 use picokube_firmware::Board;
 use static_cell::ConstStaticCell;
 
+use crate::console;
 use crate::executor;
 use crate::lan9118::{self, Frames, Lan9118};
 use crate::time_driver;
@@ -22,6 +23,7 @@ static ETHERNET: AtomicWaker = AtomicWaker::new();
 #[derive(Clone, Copy)]
 #[repr(u16)]
 pub(crate) enum Interrupt {
+    Console = 0,
     Clock = 8,
     Alarm = 9,
     Ethernet = 13,
@@ -47,6 +49,7 @@ pub(crate) fn enable(interrupt: Interrupt) {
 #[exception]
 unsafe fn DefaultHandler(number: i16) {
     match number {
+        n if n == Interrupt::Console as i16 => console::on_interrupt(),
         n if n == Interrupt::Clock as i16 => time_driver::on_clock_interrupt(),
         n if n == Interrupt::Alarm as i16 => time_driver::on_alarm_interrupt(),
         n if n == Interrupt::Ethernet as i16 => lan9118::on_interrupt(&ETHERNET),
@@ -56,13 +59,15 @@ unsafe fn DefaultHandler(number: i16) {
 
 /// Starts what the board has. To be called once.
 pub fn board() -> Board<Lan9118, Watchdog> {
+    console::start();
     Board {
         name: NAME,
         ethernet: ethernet(),
         watchdog: Watchdog::start(),
         // It says so itself.
         reset_by_watchdog: false,
-        seed: entropy(),
+        seed: seed(),
+        entropy,
         busy: Some(executor::busy),
     }
 }
@@ -88,12 +93,18 @@ pub fn command_line<const N: usize>() -> Option<String<N>> {
     Some(line)
 }
 
-/// A random number from the host. A board that people buy has a peripheral for this.
-pub fn entropy() -> u64 {
-    let mut bytes = [0; 8];
-    match semihosting::experimental::random::fill_bytes(&mut bytes) {
-        Ok(()) => u64::from_ne_bytes(bytes),
-        Err(_) => panic!("no random numbers from the host"),
+/// Random bytes from the host: a file of its, by semihosting. A board that people buy has a peripheral for
+/// this.
+pub fn entropy() -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    semihosting::experimental::random::fill_bytes(&mut bytes).ok().map(|()| bytes)
+}
+
+/// A random number, new at every boot.
+pub fn seed() -> u64 {
+    match entropy().as_ref().and_then(|bytes| bytes.first_chunk()) {
+        Some(bytes) => u64::from_ne_bytes(*bytes),
+        None => panic!("no random numbers from the host"),
     }
 }
 

@@ -5,9 +5,11 @@
 #![no_std]
 
 pub mod board;
+mod console;
 mod emulator;
 pub mod executor;
 pub mod lan9118;
+pub mod memory_check;
 pub mod time_driver;
 pub mod watchdog;
 

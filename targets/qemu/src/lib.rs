@@ -10,4 +10,4 @@ mod machine;
 
 pub use image::Image;
 pub use log::{DECODER, Level, Line};
-pub use machine::{HOST_SEEN_BY_GUEST, Machine, PROGRAM, Start};
+pub use machine::{Console, HOST_SEEN_BY_GUEST, Machine, PROGRAM, Start};

@@ -1,9 +1,9 @@
 //! A running emulation.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
@@ -39,6 +39,8 @@ pub struct Start<'a> {
     /// Count instructions: each takes a nanosecond of the firmware's time, and while it waits for a
     /// timer, time leaps there: by a millisecond at most, see [`Machine::release_brake`].
     pub count_instructions: bool,
+    /// Which device it is of several: each has an Ethernet address of its own.
+    pub number: u8,
     /// There is a second network, for [`Machine::move_to_second_network`]. It has no status pages.
     pub second_network: bool,
 }
@@ -47,7 +49,7 @@ pub struct Start<'a> {
 pub struct Machine {
     emulator: Child,
     lines: Receiver<Line>,
-    /// Holds the page and the socket of the emulator's monitor.
+    /// Holds the page and the sockets of the emulator's monitor and of the board's console.
     directory: TempDir,
 }
 
@@ -101,6 +103,11 @@ impl Machine {
         let _ = self.emulator.wait();
     }
 
+    /// The board's console.
+    pub fn console(&self) -> Console {
+        Console(self.directory.path().to_owned())
+    }
+
     /// Pulls the network cable, or plugs it in again.
     pub fn set_link(&self, up: bool) -> Result<()> {
         self.set_network(CABLE, up)
@@ -123,12 +130,11 @@ impl Machine {
         self.tell(&format!(r#"{{"execute":"qom-set","arguments":{{{property}}}}}"#))
     }
 
-    /// Plugs the cable into another network, which gives the device another address.
+    /// Has the cable lead to another network, which gives the device another address. The device has to know
+    /// by then that its link is down: one that comes back before it has looked has never been away.
     pub fn move_to_second_network(&self) -> Result<()> {
-        self.set_link(false)?;
         self.set_network(FIRST, false)?;
-        self.set_network(SECOND, true)?;
-        self.set_link(true)
+        self.set_network(SECOND, true)
     }
 
     fn set_network(&self, name: &str, up: bool) -> Result<()> {
@@ -149,37 +155,8 @@ impl Machine {
         }
     }
 
-    /// Gives the emulator's monitor a command and waits until it is done.
     fn tell(&self, command: &str) -> Result<()> {
-        let socket = self.monitor().context("cannot reach the emulator's monitor")?;
-        socket.set_read_timeout(Some(PATIENCE))?;
-        let mut answers = BufReader::new(socket.try_clone()?).lines();
-        // It greets first, then wants to be asked for nothing special.
-        answers.next().context("the emulator's monitor does not greet")??;
-        for command in [r#"{"execute":"qmp_capabilities"}"#, command] {
-            writeln!(&socket, "{command}")?;
-            loop {
-                let answer = answers.next().context("the emulator's monitor does not answer")??;
-                ensure!(!answer.contains("\"error\""), "{command}: {answer}");
-                // Between answers it tells of events.
-                if answer.contains("\"return\"") {
-                    break;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A connection to the emulator's monitor, which is there a moment after the start.
-    fn monitor(&self) -> Result<UnixStream> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            match UnixStream::connect(self.directory.path().join(MONITOR)) {
-                Ok(socket) => return Ok(socket),
-                Err(error) if Instant::now() > deadline => return Err(error.into()),
-                Err(_) => thread::sleep(Duration::from_millis(5)),
-            }
-        }
+        tell(self.directory.path(), command)
     }
 }
 
@@ -189,7 +166,65 @@ impl Drop for Machine {
     }
 }
 
+/// The console of a board: whatever is sent there is a wish for a reset, as a button would be. It is good for
+/// nothing any more when the machine is gone.
+#[derive(Clone, Debug)]
+pub struct Console(PathBuf);
+
+impl Console {
+    /// Asks the firmware for an orderly reset.
+    pub fn ask_for_reset(&self) -> Result<()> {
+        let mut console =
+            connect(&self.0.join(CONSOLE)).context("cannot reach the board's console")?;
+        console.write_all(b"r").context("cannot reach the board's console")?;
+        // Kept open as long as the emulator runs: it may not have had the time to read yet.
+        thread::spawn(move || io::copy(&mut console, &mut io::sink()));
+        Ok(())
+    }
+
+    /// The same, and cuts the power where the firmware would boot again.
+    pub fn ask_for_end(&self) -> Result<()> {
+        tell(&self.0, r#"{"execute":"set-action","arguments":{"reboot":"shutdown"}}"#)?;
+        self.ask_for_reset()
+    }
+}
+
+/// Gives the emulator's monitor a command and waits until it is done.
+fn tell(directory: &Path, command: &str) -> Result<()> {
+    let socket =
+        connect(&directory.join(MONITOR)).context("cannot reach the emulator's monitor")?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    let mut answers = BufReader::new(socket.try_clone()?).lines();
+    // It greets first, then wants to be asked for nothing special.
+    answers.next().context("the emulator's monitor does not greet")??;
+    for command in [r#"{"execute":"qmp_capabilities"}"#, command] {
+        writeln!(&socket, "{command}")?;
+        loop {
+            let answer = answers.next().context("the emulator's monitor does not answer")??;
+            ensure!(!answer.contains("\"error\""), "{command}: {answer}");
+            // Between answers it tells of events.
+            if answer.contains("\"return\"") {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A connection to a socket of the emulator's, which is there a moment after the start.
+fn connect(socket: &Path) -> Result<UnixStream> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match UnixStream::connect(socket) {
+            Ok(socket) => return Ok(socket),
+            Err(error) if Instant::now() > deadline => return Err(error.into()),
+            Err(_) => thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
 const MONITOR: &str = "monitor";
+const CONSOLE: &str = "console";
 
 /// The emulator's names for the cable and the networks.
 const CABLE: &str = "cable";
@@ -208,24 +243,32 @@ fn command(image: &Image, start: Start<'_>, directory: &Path) -> Result<Command>
         .status
         .map(|status| format!(",hostfwd=tcp:{}:{}-:{STATUS_PORT}", status.ip(), status.port()));
     let forward = forward.unwrap_or_default();
-    let monitor = format!("unix:{},server=on,wait=off", directory.join(MONITOR).display());
+    let socket = |name| format!("unix:{},server=on,wait=off", directory.join(name).display());
+    let (monitor, console) = (socket(MONITOR), socket(CONSOLE));
+    // The first is what the emulator would choose itself.
+    let hardware_address = format!("mac=52:54:00:12:34:{:02x}", start.number.wrapping_add(0x56));
     let mut command = Command::new(PROGRAM);
     command
         .args(["-machine", "mps2-an386"])
-        .args(["-display", "none", "-serial", "none", "-monitor", "none", "-qmp", &monitor])
+        .args(["-display", "none", "-serial", &console, "-monitor", "none", "-qmp", &monitor])
         .args(["-semihosting-config", &semihosting])
         .arg("-kernel")
         .arg(image.path());
     if start.second_network {
         // Both networks and the card are at one hub; it waits until one network is switched off.
-        command.args(["-S", "-nic", &format!("hubport,id={CABLE},hubid=0,model=lan9118")]);
+        command.args([
+            "-S",
+            "-nic",
+            &format!("hubport,id={CABLE},hubid=0,model=lan9118,{hardware_address}"),
+        ]);
         for (name, options) in [(FIRST, forward.as_str()), (SECOND, ",dhcpstart=10.0.2.40")] {
             command.args(["-netdev", &format!("user,id={name}{options}")]);
             let port = format!("hubport,id={name}-port,hubid=0,netdev={name}");
             command.args(["-netdev", &port]);
         }
     } else {
-        command.args(["-nic", &format!("user,id={CABLE},model=lan9118{forward}")]);
+        command
+            .args(["-nic", &format!("user,id={CABLE},model=lan9118,{hardware_address}{forward}")]);
     }
     if let Some(page) = start.page {
         let file = directory.join("page");

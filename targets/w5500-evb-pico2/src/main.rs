@@ -2,22 +2,30 @@
 #![no_std]
 #![no_main]
 
+use core::cell::Cell;
+use core::pin::pin;
+use core::task::Poll;
+
 use defmt_rtt as _; // the global logger
 use embassy_executor::Spawner;
+use embassy_futures::poll_once;
 use embassy_net_wiznet::chip::W5500;
 use embassy_net_wiznet::{Device, Runner, State};
 use embassy_rp::clocks::RoscRng;
 use embassy_rp::gpio::{Input, Level, Output, Pull};
-use embassy_rp::peripherals::{DMA_CH0, DMA_CH1, SPI0};
+use embassy_rp::peripherals::{DMA_CH0, DMA_CH1, SPI0, TRNG};
 use embassy_rp::spi::{Async, Config, Spi};
+use embassy_rp::trng::{self, Trng};
 use embassy_rp::watchdog::{self, ResetReason};
 use embassy_rp::{bind_interrupts, dma, otp};
-use embassy_time::{Delay, Duration};
+use embassy_sync::blocking_mutex::CriticalSectionMutex;
+use embassy_time::{Delay, Duration, Instant};
 use embedded_hal_bus::spi::ExclusiveDevice;
 use picokube_firmware::Board;
 use static_cell::ConstStaticCell;
 
 bind_interrupts!(struct Interrupts {
+    TRNG_IRQ => trng::InterruptHandler<TRNG>;
     DMA_IRQ_0 => dma::InterruptHandler<DMA_CH0>, dma::InterruptHandler<DMA_CH1>;
 });
 
@@ -30,6 +38,10 @@ const SPI_HERTZ: u32 = 50_000_000;
 /// The longest that the chip's watchdog can wait is twice as long.
 const WATCHDOG: Duration = Duration::from_secs(8);
 
+/// The chip's true random generator, which is taken while it is used.
+static GENERATOR: CriticalSectionMutex<Cell<Option<Trng<'static, TRNG>>>> =
+    CriticalSectionMutex::new(Cell::new(None));
+
 #[embassy_executor::main]
 async fn main(spawner: Spawner) -> ! {
     let p = embassy_rp::init(Default::default());
@@ -37,6 +49,8 @@ async fn main(spawner: Spawner) -> ! {
     let reset_by_watchdog = matches!(watchdog.reset_reason(), Some(ResetReason::TimedOut));
     watchdog.pause_on_debug(true);
     watchdog.start(WATCHDOG);
+    let generator = Trng::new(p.TRNG, Interrupts, trng::Config::default());
+    GENERATOR.lock(|place| place.set(Some(generator)));
     let mut config = Config::default();
     config.frequency = SPI_HERTZ;
     let spi =
@@ -55,6 +69,7 @@ async fn main(spawner: Spawner) -> ! {
         watchdog: Watchdog(watchdog),
         reset_by_watchdog,
         seed: RoscRng.next_u64(),
+        entropy,
         busy: None,
     };
     picokube_firmware::run(spawner, board).await
@@ -78,6 +93,28 @@ async fn start(
 #[embassy_executor::task]
 async fn drive(driver: Driver) -> ! {
     driver.run().await
+}
+
+/// 32 bytes from the generator, unless it finds its own noise too poor for longer than usual.
+///
+/// It takes 2 ms for 24 bytes as a rule, and what it finds poor it makes again.
+fn entropy() -> Option<[u8; 32]> {
+    const PATIENCE: Duration = Duration::from_millis(100);
+    let mut generator = GENERATOR.lock(Cell::take)?;
+    let (mut bytes, began) = ([0; 32], Instant::now());
+    let is_filled = {
+        // Asked again and again instead of awaited, so that there is an end to it.
+        let mut filling = pin!(generator.fill_bytes(&mut bytes));
+        loop {
+            match poll_once(filling.as_mut()) {
+                Poll::Ready(()) => break true,
+                Poll::Pending if began.elapsed() > PATIENCE => break false,
+                Poll::Pending => {}
+            }
+        }
+    };
+    GENERATOR.lock(|place| place.set(Some(generator)));
+    is_filled.then_some(bytes)
 }
 
 /// An address of our own, made of the chip's number: the board has none from a vendor.

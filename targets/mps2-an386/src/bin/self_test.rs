@@ -1,4 +1,4 @@
-//! The driver's cases on this board's network.
+//! The driver's cases on this board's network, and how memory is copied on its processor.
 //!
 //! The semihosting command line is `ADDRESS:PORT BLACK-HOLE-PORT`: where the test peer is. The
 //! emulation ends with the verdict.
@@ -12,10 +12,11 @@ use cortex_m_rt::entry;
 use embassy_executor::Spawner;
 use embassy_net::{Config, Runner, StackResources};
 use heapless::String;
-use picokube_driver::sockets::{SocketBuffers, Sockets};
+use picokube_driver::sockets::Sockets;
 use picokube_firmware::{crash, stack};
 use picokube_first_light::{Bench, CASES, Memory, Peer};
 use picokube_mps2_an386::lan9118::Lan9118;
+use picokube_mps2_an386::memory_check::memory_is_right;
 use picokube_mps2_an386::{board, executor, time_driver};
 use static_cell::{ConstStaticCell, StaticCell};
 
@@ -45,6 +46,10 @@ async fn main_task(spawner: Spawner) {
         defmt::error!("give `ADDRESS:PORT PORT` on the semihosting command line");
         board::exit(false)
     };
+    if !memory_is_right() {
+        defmt::error!("FAILED: memory is not copied or filled as it should be");
+        board::exit(false)
+    }
     let network = network(spawner).await;
     let passed = run(network, peer, black_hole_port).await;
     let (used, room) = stack::high_water();
@@ -61,18 +66,18 @@ fn peer() -> Option<(SocketAddr, u16)> {
 async fn network(spawner: Spawner) -> &'static Network {
     static RESOURCES: ConstStaticCell<StackResources<SOCKETS>> =
         ConstStaticCell::new(StackResources::new());
-    static BUFFERS: ConstStaticCell<SocketBuffers<CONNECTIONS, 2048, 1024>> =
-        ConstStaticCell::new(SocketBuffers::new());
+    static BUFFERS: ConstStaticCell<[u8; CONNECTIONS * (2048 + 1024)]> =
+        ConstStaticCell::new([0; _]);
     static NETWORK: StaticCell<Network> = StaticCell::new();
     let config = Config::dhcpv4(Default::default());
-    let seed = board::entropy();
+    let seed = board::seed();
     let (stack, runner) = embassy_net::new(board::ethernet(), config, RESOURCES.take(), seed);
     match run_stack(runner) {
         Ok(task) => spawner.spawn(task),
         Err(_) => panic!("the network task exists once and is started once"),
     }
     stack.wait_config_up().await;
-    NETWORK.init(Sockets::new(stack, BUFFERS.take()))
+    NETWORK.init(Sockets::new(stack, BUFFERS.take(), 2048, 1024))
 }
 
 #[embassy_executor::task]
@@ -89,7 +94,7 @@ async fn run(network: &'static Network, peer: SocketAddr, black_hole_port: u16) 
     let mut bench = Bench { network, peer, memory: MEMORY.take() };
     let mut passed = 0;
     for name in CASES {
-        match picokube_first_light::run(name, &mut bench).await {
+        match bench.run(name).await {
             Ok(()) => {
                 passed += 1;
                 defmt::info!("passed: {=str}", *name);

@@ -1,7 +1,8 @@
 //! The firmware, with trouble on request: for tests of what is to happen then.
 //!
 //! The semihosting command line says which: `panic`, `fault`, `overflow`, `hang` or `stall`. It comes
-//! when the controllers have started, once after the power came, and not again.
+//! when the controllers have started, once after the power came, and not again. Or `no-entropy`: then the
+//! board has no random numbers from the beginning.
 #![no_std]
 #![no_main]
 
@@ -30,7 +31,11 @@ fn main() -> ! {
 
 #[embassy_executor::task]
 async fn main_task(spawner: Spawner) {
-    picokube_firmware::run(spawner, board::board()).await
+    let mut board = board::board();
+    if trouble_wanted() == "no-entropy" {
+        board.entropy = || None;
+    }
+    picokube_firmware::run(spawner, board).await
 }
 
 #[embassy_executor::task]
@@ -41,9 +46,9 @@ async fn make_trouble() {
     while !trouble::has_started() {
         Timer::after_millis(100).await;
     }
-    let line: String<32> = board::command_line().unwrap_or_default();
-    defmt::warn!("now for the trouble: {=str}", line.trim());
-    match line.trim() {
+    let wanted = trouble_wanted();
+    defmt::warn!("now for the trouble: {=str}", wanted.as_str());
+    match wanted.as_str() {
         "panic" => panic!("trouble was asked for"),
         // SAFETY: none; nothing is there, which is the point.
         "fault" => unsafe {
@@ -59,6 +64,12 @@ async fn make_trouble() {
         }
         _ => 0,
     };
+}
+
+/// What the command line says.
+fn trouble_wanted() -> String<32> {
+    let line: String<32> = board::command_line().unwrap_or_default();
+    line.trim().try_into().unwrap_or_default()
 }
 
 /// Uses more stack than there is.
