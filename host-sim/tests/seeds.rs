@@ -1,78 +1,88 @@
-//! The simulation holds, seeds that once failed and many others; and it is the same each time.
+//! The simulation holds, for plans that once failed and for seeds that nobody has tried; and it is the same
+//! each time.
+//!
+//! The seeds follow from the commit; `PICOKUBE_SEEDS` names others. The plans are in `plans`, each with a
+//! word on what it has found: they stay as they are whatever seeds are drawn into.
 
-use std::collections::BTreeSet;
+#[path = "support/commit.rs"]
+mod commit;
+#[path = "support/coverage.rs"]
+mod coverage;
+
+use std::collections::{HashMap, HashSet};
+use std::mem::discriminant;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use mimalloc::MiMalloc;
-use picokube::sim::{Actor, Plan, Workload, run};
+use picokube::sim::{Actor, Failure, Fault, Plan, Tally, Timed, run, shrink};
+use serde_json::Value;
 
 /// A fifth of what the simulation does is to get and to give back memory.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// How many seeds are run each time. `picokube check` runs more.
+/// How many seeds are run each time, other ones for each commit. `picokube check` runs more.
 const SEEDS: u64 = 2_000;
 
-/// Seeds of all workloads that failed once, and why.
-const ONCE_FAILED_WITH_SETS: [(u64, &str); 3] = [
-    (3477, "a revision that another controller had told of was deleted as history"),
-    (15558, "a revision that was told of late to be nobody's was not adopted"),
-    (14007, "a claim was to be given to a pod that had gone meanwhile"),
-];
+/// Likewise, of those with an election.
+const ELECTIONS: u64 = 150;
 
-/// Seeds that have shown a bug when users worked with Deployments, and what it was.
-const ONCE_FAILED: [(u64, &str); 16] = [
-    (2079, "a Deployment that took another one's name was never looked at"),
-    (3348, "an old ReplicaSet was scaled by a status that had changed meanwhile"),
-    (1336, "ReplicaSets that are adopted late leave one that recreates where it is"),
-    (706, "an old ReplicaSet was scaled by what was known before its request had to wait"),
-    (9188, "a ReplicaSet got a revision that another one had got while its request had to wait"),
-    (5957, "several active ReplicaSets and a new size left one that recreates where it is"),
-    (6185, "a ReplicaSet that had the new size before left its Deployment where it is"),
-    (313, "a status that was given up arrived after the one that was sent instead"),
-    (9510, "a deletion that the server wanted to see again was taken for a decision"),
-    (24818, "of two steps of a plan, the second took pods that had become too few after the first"),
-    (75988, "a step of a plan gave a ReplicaSet a size that nobody wanted any more"),
-    (54897, "a ReplicaSet got a revision that another one had got after the plan was made"),
-    (28016, "pods were created although there was no more room to know them"),
-    (64731, "a pod was created that had been decided on minutes before and was not wanted"),
-    (44440, "an old pod that left its ReplicaSet while being deleted kept others from coming"),
-    (27284, "a Deployment that was not up to date used up its retries and was forgotten"),
-];
+/// How often a plan is run to make it smaller.
+const SHRINKING_RUNS: usize = 200;
 
 #[test]
 fn no_seed_violates_a_property() {
-    let next = AtomicU64::new(0);
-    let failures = Mutex::new(Vec::new());
+    let (first, repeat) = commit::beginning("PICOKUBE_SEEDS");
+    println!("seeds from {first} on; again: {repeat} cargo test -p picokube --test seeds");
+    let everything: Vec<Plan> = (first..first + SEEDS).map(Plan::from_seed).collect();
+    let elections: Vec<Plan> = (first..first + ELECTIONS).map(Plan::with_election).collect();
+    let mut failures = failures("simulation", &everything);
+    failures.extend(self::failures("simulation, elections", &elections));
+    assert!(failures.is_empty(), "{failures:#?}");
+}
+
+/// Runs all of these; of each that fails the least is kept for whoever looks.
+fn failures(name: &str, plans: &[Plan]) -> Vec<String> {
+    let next = AtomicUsize::new(0);
+    let tally = Mutex::new(Tally::default());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..cores {
             scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= SEEDS {
-                        return;
-                    }
-                    if let Some(failure) = failure(seed) {
-                        failures.lock().expect("nobody has panicked").push(failure);
-                    }
+                while let Some(plan) = plans.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let began = Instant::now();
+                    let outcome = run(plan, 0);
+                    let mut tally = tally.lock().expect("nobody has panicked");
+                    tally.add(plan.seed, &outcome, began.elapsed());
                 }
             });
         }
     });
-    let failures = failures.into_inner().expect("nobody has panicked");
-    assert!(failures.is_empty(), "{failures:#?}");
+    let tally = tally.into_inner().expect("nobody has panicked");
+    coverage::keep(name, &tally);
+    let failed = |Failure { seed, .. }: &Failure| {
+        let plan = plans.iter().find(|plan| plan.seed == *seed).expect("one of these");
+        story(plan)
+    };
+    tally.failed.iter().map(failed).collect()
 }
 
 #[test]
-fn seeds_that_once_failed_hold() {
-    let deployments =
-        ONCE_FAILED.map(|(seed, bug)| (Plan::of_workload(seed, Workload::Deployments), bug));
-    let sets = ONCE_FAILED_WITH_SETS.map(|(seed, bug)| (Plan::from_seed(seed), bug));
-    for (plan, bug) in deployments.into_iter().chain(sets) {
+fn plans_that_once_failed_hold() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plans");
+    let files = std::fs::read_dir(directory).expect("the plans");
+    let files: Vec<PathBuf> = files.map(|file| file.expect("a plan").path()).collect();
+    assert!(!files.is_empty());
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a plan");
+        let plan = Plan::from_text(&text).expect("a plan");
+        let why: Value = serde_json::from_str(&text).expect("a plan");
+        let why = why["why"].as_str().expect("what the plan has found");
         let violation = run(&plan, 0).violation;
-        assert!(violation.is_none(), "{bug}: {violation:?}");
+        assert!(violation.is_none(), "{}: {why}: {violation:?}", file.display());
     }
 }
 
@@ -87,23 +97,35 @@ fn the_same_seed_gives_the_same_run() {
     }
 }
 
+/// Those of elections strike where there is one.
 #[test]
 fn faults_of_all_sorts_strike() {
-    let mut told = BTreeSet::new();
-    for seed in 0..60 {
-        let outcome = run(&Plan::from_seed(seed), usize::MAX);
-        for line in outcome.trace.lines().filter(|line| line.actor == Actor::Fault) {
-            let words: Vec<&str> = line.text.split(' ').take(3).collect();
-            told.insert(words.join(" "));
+    let mut drawn = HashMap::new();
+    let mut struck = HashSet::new();
+    let plans = (0..150).map(Plan::from_seed).map(Plan::with_all_sorts);
+    for plan in plans.chain((0..30).map(Plan::with_election)) {
+        let outcome = run(&plan, usize::MAX);
+        let told = outcome.trace.lines().filter(|line| line.actor == Actor::Fault);
+        let told: HashSet<&str> = told.map(|line| line.text.as_str()).collect();
+        for Timed { what: fault, .. } in &plan.faults {
+            drawn.entry(discriminant(fault)).or_insert(*fault);
+            if told.contains(fault.to_string().as_str()) {
+                struck.insert(discriminant(fault));
+            }
         }
     }
-    for sort in ["the next request", "the next answer", "the controller is", "the link is"] {
-        assert!(told.iter().any(|line| line.starts_with(sort)), "{sort}: {told:?}");
-    }
+    assert_eq!(drawn.len(), Fault::SORTS + Fault::SORTS_OF_ELECTIONS, "every sort is drawn");
+    let missed: Vec<_> =
+        drawn.iter().filter(|(sort, _)| !struck.contains(sort)).map(|(_, fault)| fault).collect();
+    assert!(missed.is_empty(), "{missed:?}");
 }
 
-/// What is wrong with a seed, and how to look at it.
-fn failure(seed: u64) -> Option<String> {
-    let violation = run(&Plan::from_seed(seed), 0).violation?;
-    Some(format!("{violation:?}\nsee: picokube check --seed {seed} --trace"))
+/// What is wrong with a plan that fails, and how to look at it.
+fn story(plan: &Plan) -> String {
+    let violation = run(plan, 0).violation.expect("the same seed is the same run");
+    let shrunk = shrink(plan, violation.property, 0, SHRINKING_RUNS, |_| {});
+    let election = if plan.shape.election.is_some() { "-with-election" } else { "" };
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}{election}.json", plan.seed));
+    std::fs::write(&file, shrunk.plan.to_text()).expect("a place for a plan");
+    format!("{violation:?}\nsee: picokube check --trace --plan {}", file.display())
 }

@@ -30,6 +30,15 @@ impl<T> Agenda<T> {
         self.heap.push(Reverse(Item { at, number: self.planned, what }));
     }
 
+    /// What would happen later than `at` happens then, if it is one of these; in the same order.
+    pub(super) fn hasten(&mut self, at: Moment, is_one: impl Fn(&T) -> bool) {
+        let mut items = std::mem::take(&mut self.heap).into_vec();
+        for Reverse(item) in items.iter_mut().filter(|it| it.0.at > at && is_one(&it.0.what)) {
+            item.at = at;
+        }
+        self.heap = BinaryHeap::from(items);
+    }
+
     /// When the next thing is due.
     pub(super) fn next_at(&self) -> Option<Moment> {
         self.heap.peek().map(|Reverse(item)| item.at)
@@ -72,5 +81,17 @@ mod tests {
         }
         let order: Vec<_> = std::iter::from_fn(|| agenda.next()).map(|(_, what)| what).collect();
         assert_eq!(order, ["a", "b", "c", "d"]);
+    }
+
+    #[test]
+    fn what_is_hastened_keeps_its_order() {
+        let mut agenda = Agenda::new();
+        for (at, what) in [(9, "c"), (8, "b"), (7, "x"), (1, "a"), (2, "y")] {
+            agenda.plan(Moment::from_micros(at), what);
+        }
+        agenda.hasten(Moment::from_micros(3), |what| "abc".contains(what));
+        let order: Vec<_> = std::iter::from_fn(|| agenda.next()).collect();
+        let order: Vec<_> = order.iter().map(|(at, what)| (at.as_micros(), *what)).collect();
+        assert_eq!(order, [(1, "a"), (2, "y"), (3, "c"), (3, "b"), (7, "x")]);
     }
 }

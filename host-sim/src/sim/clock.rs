@@ -5,11 +5,14 @@
 //! clock may run fast or slow and starts anew at every boot.
 
 use picokube_core::time::Instant;
+use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
 /// True time: microseconds since the simulation began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Moment(u64);
 
 /// The wall-clock time at which every simulation begins: 2026-01-01T00:00:00Z.
@@ -56,6 +59,11 @@ impl Moment {
     /// The moment `seconds` later.
     pub const fn plus_secs(self, seconds: u64) -> Self {
         self.plus_millis(seconds.saturating_mul(1000))
+    }
+
+    /// The moment `seconds` before, or the beginning.
+    pub(super) const fn minus_secs(self, seconds: u64) -> Self {
+        Self(self.0.saturating_sub(seconds.saturating_mul(1_000_000)))
     }
 
     /// Microseconds since `earlier`; 0 if that is later.

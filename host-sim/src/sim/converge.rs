@@ -1,8 +1,9 @@
 //! What must hold in the end: everything becomes as desired, and then nothing is written.
 
+use super::boards::Seen;
 use super::checks::{Model, Verdict};
 use super::clock::Moment;
-use super::device::KINDS;
+use super::device::Stream;
 use super::memory::Room;
 use super::trace::Actor;
 use super::world::{Happening, World};
@@ -10,9 +11,15 @@ use super::world::{Happening, World};
 const CONVERGENCE: &str = "everything becomes as desired";
 const SILENCE: &str = "a steady cluster is silent";
 const CACHE: &str = "the cache becomes what the server has";
+const LEFT_OPEN: &str = "what was given up does not stay open";
 
 /// Nothing may take longer than expectations that are never met.
 const LONGEST_SECS: u64 = 300;
+/// As in Kubernetes, a key that has failed often is tried again after so long. Nobody tells it when what
+/// it has failed of has gone, such as a quota, unless all connections are reset.
+const LONGEST_BACKOFF_SECS: u64 = 1_000;
+/// No cluster needs so many writes to become as desired: somebody sends the same again and again.
+const MOST_WRITES: u32 = 50_000;
 /// How often to look.
 const LOOK_SECS: u64 = 2;
 
@@ -24,6 +31,8 @@ pub(super) struct Ending {
     reconnected_at: Option<Moment>,
     converged_at: Option<Moment>,
     last_write: Moment,
+    /// How often a controller has written something since all trouble is over.
+    writes: u32,
     over: bool,
 }
 
@@ -43,6 +52,7 @@ impl Ending {
     /// A controller has written something, or has tried to.
     pub(super) fn wrote(&mut self, now: Moment) {
         self.last_write = now;
+        self.writes = self.writes.saturating_add(u32::from(self.healed_at.is_some()));
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -61,7 +71,11 @@ impl World<'_> {
     /// Is everything as desired? Does it stay so?
     pub(super) fn look(&mut self) {
         let Some(healed_at) = self.ending.healed_at else { return };
-        let patience = healed_at.plus_secs(LONGEST_SECS);
+        let patience = self.patience(healed_at);
+        if self.ending.writes > MOST_WRITES {
+            let writes = self.ending.writes;
+            return self.violate(SILENCE, format!("{writes} writes since the end of all trouble"));
+        }
         if let Some(converged_at) = self.ending.converged_at {
             return self.look_at_silence(converged_at);
         }
@@ -86,6 +100,12 @@ impl World<'_> {
         self.agenda.plan(self.now.plus_secs(LOOK_SECS), Happening::Look);
     }
 
+    /// Until when everything has to be as desired.
+    fn patience(&self, healed_at: Moment) -> Moment {
+        let running = if self.plan.is_helped() { 0 } else { LONGEST_BACKOFF_SECS };
+        healed_at.plus_secs(LONGEST_SECS + running)
+    }
+
     fn look_at_silence(&mut self, converged_at: Moment) {
         if self.gropes() {
             self.ending.over = true;
@@ -94,21 +114,37 @@ impl World<'_> {
         let healed_at = self.ending.healed_at.unwrap_or_default();
         if self.ending.last_write > converged_at {
             // There was more to do, such as events that wait for better times.
-            if self.ending.last_write < healed_at.plus_secs(LONGEST_SECS) {
+            if self.ending.last_write < self.patience(healed_at) {
                 self.ending.converged_at = None;
                 return self.agenda.plan(self.now, Happening::Look);
             }
             let late = self.ending.last_write.micros_since(converged_at) / 1_000_000;
             return self.violate(SILENCE, format!("a write {late} s after the last one needed"));
         }
+        if !self.is_connected() && self.now < self.patience(healed_at) {
+            // A watch may be about to be tried again.
+            return self.agenda.plan(self.now.plus_secs(LOOK_SECS), Happening::Look);
+        }
         let verdict = self.as_desired().and_then(|()| self.cache_is_right());
+        let left_open = self.boards.as_ref().and_then(|boards| boards.left_open());
+        let verdict = verdict.and_then(|()| left_open.map_or(Ok(()), |it| Err((LEFT_OPEN, it))));
         if let Err((property, detail)) = verdict {
             return self.violate(property, detail);
         }
         self.ending.over = true;
     }
 
-    fn as_desired(&self) -> Verdict {
+    /// Whether the controller has all of its watches.
+    fn is_connected(&self) -> bool {
+        if let Some(boards) = &self.boards {
+            return boards.are_connected();
+        }
+        let is_open =
+            |stream: &Option<Stream>| stream.as_ref().is_some_and(|it| it.watch.is_some());
+        self.devices.iter().flatten().all(|device| device.streams().all(is_open))
+    }
+
+    fn as_desired(&mut self) -> Verdict {
         if self.gropes() {
             return Ok(());
         }
@@ -121,67 +157,38 @@ impl World<'_> {
 
     /// Whether there is a controller without room for everything: it does not act where it is
     /// blind, and what it sees changes with every list.
-    fn gropes(&self) -> bool {
+    fn gropes(&mut self) -> bool {
         self.plan.shape.room == Room::Tight && self.is_blind()
     }
 
-    fn is_blind(&self) -> bool {
-        self.devices.iter().flatten().any(|device| {
-            let cache = device.manager.cache();
-            KINDS
-                .into_iter()
-                .filter(|kind| device.manager.watches(*kind))
-                .any(|kind| cache.refused(kind) > 0 || cache.is_everyone_blind(kind))
+    fn is_blind(&mut self) -> bool {
+        self.look_inside().iter().any(|seen| seen.is_blind)
+    }
+
+    /// What all controllers know.
+    fn look_inside(&mut self) -> Vec<Seen> {
+        let now = self.now;
+        let boards = self.boards.as_mut().map(|boards| boards.look_inside(now));
+        boards.unwrap_or_else(|| {
+            let running = self.devices.iter().flatten();
+            running.map(|device| Seen::of(&device.manager)).collect()
         })
     }
 
     /// What the controller knows is what there is.
-    pub(super) fn cache_is_right(&self) -> Verdict {
+    pub(super) fn cache_is_right(&mut self) -> Verdict {
         if self.plan.shape.room == Room::Tight {
             return Ok(());
         }
-        for device in self.devices.iter().flatten() {
-            let cache = device.manager.cache();
-            let version = |versions: &mut dyn Iterator<Item = u64>| {
-                let mut versions: Vec<u64> = versions.collect();
-                versions.sort_unstable();
-                versions
-            };
-            for (plural, cached) in [
-                (
-                    "deployments",
-                    version(&mut cache.deployments.iter().map(|(_, d)| d.version().number())),
-                ),
-                (
-                    "replicasets",
-                    version(&mut cache.replica_sets.iter().map(|(_, d)| d.version().number())),
-                ),
-                ("pods", version(&mut cache.pods.iter().map(|(_, d)| d.version().number()))),
-                (
-                    "statefulsets",
-                    version(&mut cache.stateful_sets.iter().map(|(_, d)| d.version().number())),
-                ),
-                (
-                    "controllerrevisions",
-                    version(
-                        &mut cache.controller_revisions.iter().map(|(_, d)| d.version().number()),
-                    ),
-                ),
-                (
-                    "persistentvolumeclaims",
-                    version(
-                        &mut cache
-                            .persistent_volume_claims
-                            .iter()
-                            .map(|(_, d)| d.version().number()),
-                    ),
-                ),
-            ] {
+        for seen in self.look_inside() {
+            for (plural, cached) in seen.versions {
                 if !self.checks.looks_at(plural) {
                     continue;
                 }
                 let resource = self.checks.resource(&self.server, plural);
-                let stored = version(&mut resource.range("", None).map(|entry| entry.revision));
+                let stored = resource.range("", None).map(|entry| entry.revision);
+                let mut stored: Vec<u64> = stored.collect();
+                stored.sort_unstable();
                 if cached != stored {
                     return Err((CACHE, format!("{plural}: {cached:?} cached, {stored:?} stored")));
                 }
@@ -192,55 +199,6 @@ impl World<'_> {
 }
 
 impl Model {
-    fn deployments_are_complete(&self) -> Verdict {
-        for d in self.all("deployments").filter(|d| !d.deleting) {
-            let wanted = d.spec("replicas");
-            let counts = ["replicas", "updatedReplicas", "availableReplicas"];
-            let generation = d.object["metadata"]["generation"].as_i64();
-            let observed = d.object["status"]["observedGeneration"].as_i64();
-            let right = counts.iter().all(|count| d.status(count) == wanted);
-            let settled = d.status("unavailableReplicas") == 0 && generation == observed;
-            if !right || !settled {
-                let (spec, status) = (&d.object["spec"], &d.object["status"]);
-                return wrong(format!("{}: is {status}, should be {spec}", d.key));
-            }
-            let sets = self.controlled_by(&d.uid).filter(|set| !set.deleting);
-            let sizes: i64 = sets.map(|set| set.spec("replicas")).sum();
-            if sizes != wanted {
-                return wrong(format!("{}: {wanted} wanted, its sets want {sizes}", d.key));
-            }
-            let old = self.controlled_by(&d.uid).filter(|set| !set.deleting).count();
-            let limit = d.object["spec"]["revisionHistoryLimit"].as_u64().unwrap_or(u64::MAX);
-            if old.saturating_sub(1) as u64 > limit {
-                return wrong(format!("{}: {old} sets, {limit} old ones allowed", d.key));
-            }
-        }
-        Ok(())
-    }
-
-    fn replica_sets_have_their_pods(&self) -> Verdict {
-        for set in self.all("replicasets").filter(|set| !set.deleting) {
-            let pods = || self.controlled_by(&set.uid).filter(|pod| pod.is_active());
-            let (there, ready) = (pods().count() as i64, pods().filter(|p| p.is_ready()).count());
-            let wanted = set.spec("replicas");
-            // Nobody puts right the image of one that has lost its Deployment.
-            let is_forlorn = set.controller.is_none() && !set.runs();
-            if there != wanted || (ready as i64 != wanted && !is_forlorn) {
-                let detail = format!("{}: {wanted} wanted, {there} there, {ready} ready", set.key);
-                return wrong(detail);
-            }
-            let generation = set.object["metadata"]["generation"].as_i64();
-            if generation != set.object["status"]["observedGeneration"].as_i64() {
-                return wrong(format!("{}: generation {generation:?} is not observed", set.key));
-            }
-            let told = ["replicas", "readyReplicas", "availableReplicas"].map(|f| set.status(f));
-            if told != [wanted, ready as i64, ready as i64] {
-                return wrong(format!("{}: {wanted} there, told {told:?}", set.key));
-            }
-        }
-        Ok(())
-    }
-
     /// Nothing that is owned by nobody, nothing that does not go.
     fn nothing_is_left_behind(&self) -> Verdict {
         for object in self.objects.values() {

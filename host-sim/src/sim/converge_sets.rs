@@ -106,6 +106,18 @@ impl End<'_> {
             }
             // What a user has made names none.
             let Some(name) = pod.label(REVISION).or(is_reached.then_some("")) else { continue };
+            // It may have been adopted when that revision had gone with the set that had it.
+            let key = format!("{}/{name}", pod.namespace());
+            let is_own = |it: &Facts| it.controller.as_ref() == Some(&self.set.uid);
+            if !is_reached && !self.model.past.ever("controllerrevisions", &key, is_own) {
+                continue;
+            }
+            // Or that revision may have gone as history while the pod was nobody's: no pod was of it then.
+            let is_of_set = |it: &Facts| it.is_of(&self.set.uid);
+            let past = &self.model.past;
+            if !is_reached && past.gone_while_not(("controllerrevisions", &key), pod, is_of_set) {
+                continue;
+            }
             let revision = self.revisions.iter().find(|it| it.name() == name);
             if revision.is_none_or(|it| !pod.is_made_of(&it.revised_template())) {
                 return wrong(format!("{}: it is not made of the revision {name:?}", pod.key));

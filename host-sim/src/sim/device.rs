@@ -1,5 +1,7 @@
 //! One controller process: the real manager, and what a driver keeps for it.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use picokube_core::backoff::{Backoff, Policy};
 use picokube_core::kind::Kind;
@@ -10,6 +12,7 @@ use picokube_core::watch::RequestId;
 
 use crate::random::Random;
 use crate::server::watch::Watch;
+use crate::time::Timestamp;
 
 use super::checks::Basis;
 use super::clock::{DeviceClock, Moment};
@@ -18,13 +21,14 @@ use super::memory::Memory;
 use super::world::Happening;
 
 /// Every kind that is watched; the first three by controllers of Deployments alone.
-pub(super) const KINDS: [Kind; 6] = [
+pub(super) const KINDS: [Kind; 7] = [
     Kind::Deployment,
     Kind::ReplicaSet,
     Kind::Pod,
     Kind::StatefulSet,
     Kind::ControllerRevision,
     Kind::PersistentVolumeClaim,
+    Kind::ReplicationController,
 ];
 
 /// How a driver's connection tries again after a failure.
@@ -33,6 +37,11 @@ const BACKOFF: Policy = Policy {
     cap: Duration::from_secs(5),
     reset: Duration::from_secs(60),
 };
+
+/// A clock goes back when so many dates in a row agree on that.
+const DATES_AGREE: usize = 2;
+/// A sync may have begun so long ago, when the clock was another.
+const DATES_HOLD_SECS: u64 = 120;
 
 /// Versions up to which a controller has been told, by kind.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,6 +54,14 @@ impl Told {
 
     pub(super) fn set(&mut self, kind: Kind, version: u64) {
         self.0[index(kind)] = version;
+    }
+
+    /// Of each kind, what the one or the other has been told that is older.
+    pub(super) fn least(mut self, other: Self) -> Self {
+        for (one, other) in self.0.iter_mut().zip(other.0) {
+            *one = (*one).min(other);
+        }
+        self
     }
 }
 
@@ -66,13 +83,19 @@ pub(super) struct Device<'m> {
     /// When it will be woken.
     pub(super) wakes_at: Option<Moment>,
     pub(super) frozen_until: Moment,
+    /// Until when the server does not know it.
+    pub(super) token_is_old_until: Moment,
     /// What has come while it was frozen.
     pub(super) held: Vec<Happening>,
     /// What has come while the decoder was in the midst of something else, in order.
     pub(super) waiting: Vec<Happening>,
+    /// It ends as soon as it has given leadership back.
+    pub(super) is_ending: bool,
     /// It dies as soon as nobody looks.
     pub(super) dying: bool,
     clock: DeviceClock,
+    /// What servers have said that the time is, and when that was heard.
+    dates: VecDeque<(Moment, Timestamp)>,
     random: Random,
 }
 
@@ -92,6 +115,8 @@ pub(super) struct Work {
     pub(super) splicing: Option<Box<Splicing>>,
     /// What the controller may have known when it decided on it.
     pub(super) basis: Basis,
+    /// The body of a request that it was about to send when it was frozen.
+    pub(super) unsent: Option<Bytes>,
 }
 
 /// A body in the making.
@@ -151,10 +176,13 @@ impl<'m> Device<'m> {
             link: Link::new(start.delay_micros),
             wakes_at: None,
             frozen_until: Moment::default(),
+            token_is_old_until: Moment::default(),
             held: Vec::new(),
             waiting: Vec::new(),
+            is_ending: false,
             dying: false,
             clock: DeviceClock::new(start.at, start.clock_rate),
+            dates: VecDeque::new(),
             random,
         }
     }
@@ -164,9 +192,33 @@ impl<'m> Device<'m> {
         self.clock.at(now)
     }
 
+    /// Whether what comes now has to wait: it stands still, or has still to look at what came meanwhile.
+    pub(super) fn stands_still(&self, now: Moment) -> bool {
+        self.frozen_until > now || !self.held.is_empty()
+    }
+
     /// When its clock shows that.
     pub(super) fn when(&self, instant: Instant) -> Moment {
         self.clock.when(instant)
+    }
+
+    /// A server has said what the time is.
+    pub(super) fn hear(&mut self, now: Moment, date: Timestamp) {
+        self.dates.push_back((now, date));
+        let is_old = |at: Moment| now.micros_since(at) > DATES_HOLD_SECS * 1_000_000;
+        while self.dates.len() > DATES_AGREE && self.dates.front().is_some_and(|it| is_old(it.0)) {
+            self.dates.pop_front();
+        }
+    }
+
+    /// The latest that it may take the time to be: what it has heard of late, and what its own clock has
+    /// added. `Date` has whole seconds.
+    pub(super) fn wall_at_most(&self, now: Moment) -> Timestamp {
+        let shown = |(at, date): &(Moment, Timestamp)| {
+            let passed = self.local(now).since(self.local(*at)).as_micros() / 1000;
+            date.plus_millis(passed as i64 + 1000)
+        };
+        self.dates.iter().map(shown).max().unwrap_or(now.wall())
     }
 
     pub(super) fn draw(&mut self) -> u32 {
@@ -181,6 +233,15 @@ impl<'m> Device<'m> {
 
     pub(super) fn stream_mut(&mut self, kind: Kind) -> &mut Option<Stream> {
         &mut self.streams[index(kind)]
+    }
+
+    /// No watch is held up any more.
+    pub(super) fn end_trouble(&mut self, now: Moment) {
+        for stream in self.streams.iter_mut().flatten() {
+            stream.cut_at = None;
+            stream.stalled_until = stream.stalled_until.min(now);
+            stream.last_delivery = stream.last_delivery.min(now.plus_millis(1));
+        }
     }
 
     /// The lane whose work this exchange is.

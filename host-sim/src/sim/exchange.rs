@@ -5,7 +5,6 @@ use http::Method;
 use picokube_core::manager::{Body, Failure, Method as Verb, Request, ResponseHead};
 use picokube_core::splice::{SpliceError, Splicer};
 use picokube_core::time::Timestamp;
-use serde_json::json;
 
 use crate::random::Random;
 use crate::server::request::Request as HttpRequest;
@@ -14,8 +13,9 @@ use crate::server::response::Response;
 use super::checks::{Basis, Instant};
 use super::clock::Moment;
 use super::device::{Device, KINDS, Splicing, Work};
-use super::fault::Fault;
-use super::link::{GIVES_UP_AFTER_SECS, Way};
+use super::election::is_of_election;
+use super::fault::{Fault, refusal};
+use super::link::{GIVES_UP_AFTER_SECS, Passage, Way};
 use super::operation::Operation;
 use super::stream::Opening;
 use super::trace::Actor;
@@ -29,6 +29,8 @@ pub(super) struct Message {
     pub(super) device: usize,
     pub(super) boot: u64,
     pub(super) sent: Moment,
+    /// When it really leaves: the link may be down.
+    pub(super) leaves: Moment,
     pub(super) http: HttpRequest,
     pub(super) purpose: Purpose,
     pub(super) fate: Option<Fault>,
@@ -57,6 +59,13 @@ pub(super) struct Answer {
     result: Result<Reply, Failure>,
 }
 
+impl Answer {
+    /// Whether the server has answered.
+    pub(super) fn is_reply(&self) -> bool {
+        self.result.is_ok()
+    }
+}
+
 /// What came back.
 #[derive(Debug)]
 pub(super) struct Reply {
@@ -65,7 +74,7 @@ pub(super) struct Reply {
     pub(super) date: Timestamp,
     pub(super) body: Bytes,
     /// Where the connection broke, if it did.
-    cut: bool,
+    pub(super) cut: bool,
 }
 
 impl Reply {
@@ -83,18 +92,21 @@ impl<'m> World<'m> {
             self.devices[number] = Some(device);
             return;
         }
-        if !device.held.is_empty() {
-            let held = std::mem::take(&mut device.held);
-            self.devices[number] = Some(device);
-            return held.into_iter().for_each(|happening| self.happen(happening));
-        }
+        let mut late = std::mem::take(&mut device.held);
         if device.can_go_on(self.now) {
-            let waiting = std::mem::take(&mut device.waiting);
-            self.devices[number] = Some(device);
-            return waiting.into_iter().for_each(|happening| self.happen(happening));
+            late.append(&mut device.waiting);
         }
+        if !late.is_empty() {
+            // What is of a connection that has gone wakes nobody: there may be more to do.
+            self.devices[number] = Some(device);
+            late.into_iter().for_each(|happening| self.happen(happening));
+            let Some(alive) = self.devices[number].take() else { return };
+            device = alive;
+        }
+        self.expire(&mut device);
+        self.send_unsent(&mut device);
         self.poll_streams(&mut device);
-        while !device.dying {
+        while !device.dying && device.frozen_until <= self.now {
             let now = self.now;
             let is_free =
                 |lane: &super::device::Lane| lane.work.is_none() && lane.not_before <= now;
@@ -103,6 +115,7 @@ impl<'m> World<'m> {
             let Some(request) = device.manager.poll(local) else { break };
             self.issue(&mut device, lane, request);
         }
+        device.dying |= device.is_ending && device.manager.has_released();
         self.plan_wake(&mut device);
         self.put_back(device);
     }
@@ -126,7 +139,11 @@ impl<'m> World<'m> {
         let rested = lanes.map(|lane| lane.not_before);
         let free = device.manager.decoder_free_at().filter(|_| !device.waiting.is_empty());
         let free = free.map(|at| device.when(at));
-        let wakes = watches.into_iter().flatten().chain(due).chain(rested).chain(free);
+        let expiring = device.lanes.iter().filter_map(|lane| lane.work.as_ref());
+        let expiring = expiring.filter_map(|work| device.manager.expires_at(work.request.ticket));
+        let expiring = expiring.map(|at| device.when(at));
+        let wakes =
+            watches.into_iter().flatten().chain(due).chain(rested).chain(free).chain(expiring);
         let next = wakes.filter(|at| *at > now).min();
         let Some(at) = next else { return };
         if device.wakes_at.is_none_or(|planned| at < planned) {
@@ -147,9 +164,11 @@ impl<'m> World<'m> {
             return device.manager.response_end(request.ticket, local, Err(Failure::NotSent));
         }
         self.counts.requests += 1;
-        let at =
-            Instant { now: self.now, wall: self.wall(), version: self.server.store().revision() };
+        let wall = device.wall_at_most(self.now);
+        let at = Instant { now: self.now, wall, version: self.server.store().revision() };
         let (basis, issued) = self.checks.issued(device, &operation, &request, &document, at);
+        // The Lease is no object that controllers work on.
+        let issued = if is_of_election(&request.target) { Ok(()) } else { issued };
         if let Err((property, detail)) = issued {
             self.violate(property, format!("{operation:?}: {detail}"));
         }
@@ -159,7 +178,7 @@ impl<'m> World<'m> {
                     device.body_buffer.as_ref().filter(|(made, _)| made.makes_the_same(splice));
                 if let Some((_, body)) = known {
                     let body = body.clone();
-                    let work = Work { exchange: 0, request, splicing: None, basis };
+                    let work = Work { exchange: 0, request, splicing: None, basis, unsent: None };
                     device.lanes[lane].work = Some(work);
                     return self.send_request(device, lane, body);
                 }
@@ -169,7 +188,8 @@ impl<'m> World<'m> {
             Body::Empty | Body::Document => None,
         };
         let is_spliced = splicing.is_some();
-        device.lanes[lane].work = Some(Work { exchange: 0, request, splicing, basis });
+        device.lanes[lane].work =
+            Some(Work { exchange: 0, request, splicing, basis, unsent: None });
         if is_spliced {
             self.read_source(device, lane)
         } else {
@@ -177,7 +197,13 @@ impl<'m> World<'m> {
         }
     }
 
-    fn send_request(&mut self, device: &mut Device<'m>, lane: usize, body: Bytes) {
+    pub(super) fn send_request(&mut self, device: &mut Device<'m>, lane: usize, body: Bytes) {
+        let Some(work) = &mut device.lanes[lane].work else { return };
+        let is_write = work.request.method != Verb::Get && !is_of_election(&work.request.target);
+        if is_write && let Some(seconds) = self.freezes.pop_front() {
+            work.unsent = Some(body);
+            return self.freeze(device, seconds);
+        }
         let exchange = self.next_serial();
         let Some(work) = &mut device.lanes[lane].work else { return };
         work.exchange = exchange;
@@ -220,6 +246,9 @@ impl<'m> World<'m> {
     /// Hands a request to the network.
     pub(super) fn send(&mut self, device: &mut Device<'m>, http: HttpRequest, purpose: Purpose) {
         let fate = self.next_fate(device.number);
+        if let Purpose::Request { .. } = purpose {
+            self.check_leadership(device, &http);
+        }
         let (number, boot, sent) = (device.number, device.boot, self.now);
         let order = self.counts.sent;
         if number == 0 {
@@ -240,8 +269,17 @@ impl<'m> World<'m> {
         let bytes = HEAD_BYTES + http.body.len();
         let passage = device.link.pass(sent, bytes, Way::ToServer, &mut self.random);
         let matters = http.method != Method::GET && !http.path.contains("/events");
-        let message =
-            Box::new(Message { device: number, boot, sent, http, purpose, fate, number: order });
+        let leaves = passage.map_or(sent, |passage| passage.leaves);
+        let message = Box::new(Message {
+            device: number,
+            boot,
+            sent,
+            leaves,
+            http,
+            purpose,
+            fate,
+            number: order,
+        });
         match passage {
             Some(passage) if fate != Some(Fault::LoseRequest) => {
                 if number == 0 && matters {
@@ -286,6 +324,13 @@ impl<'m> World<'m> {
         if self.healed_at.is_some_and(|healed_at| message.sent < healed_at) {
             message.fate = None;
         }
+        if self.was_given_up(&message) {
+            return;
+        }
+        let sender = self.devices[message.device].as_ref();
+        if sender.is_some_and(|sender| sender.token_is_old_until > self.now) {
+            message.fate = Some(Fault::Refuse(401));
+        }
         if self.server_down_until > self.now || self.is_stuck(&message) {
             let Message { device, boot, purpose, .. } = message;
             let at = self.now.plus_millis(1);
@@ -298,14 +343,16 @@ impl<'m> World<'m> {
         if let Purpose::Stream(opening) = purpose {
             return self.answer_stream(device, boot, sent, http, opening, fate);
         }
-        let basis = match &purpose {
-            Purpose::Request { basis, .. } => Some(basis.clone()),
-            _ => None,
-        };
-        self.checks.arrives(!self.is_awaited(device, boot, &purpose), basis);
+        let sender = self.devices[device].as_ref().filter(|sender| sender.boot == boot);
+        if let Purpose::Request { exchange, basis } = &purpose {
+            let is_awaited = sender.is_some_and(|sender| sender.lane_of(*exchange).is_some());
+            self.checks.arrives(Some(basis.clone()), is_awaited);
+        } else {
+            self.checks.arrives(None, false);
+        }
         let is_write = http.method != Method::GET;
         let before = self.server.store().revision();
-        let response = match fate {
+        let mut response = match fate {
             Some(Fault::Refuse(status)) => refusal(status, &mut self.random),
             _ => self.server.handle(self.wall(), &http),
         };
@@ -313,13 +360,14 @@ impl<'m> World<'m> {
             Actor::Controller(device),
             format_args!("is answered {}: {} {}", response.status, http.method, http.path),
         );
+        let is_write = is_write && !is_of_election(&http.path);
         if is_write {
             // Silence is to try nothing, either.
             self.ending.wrote(self.now);
         }
         if is_write && response.status < 300 {
             let changed = self.server.store().revision() != before;
-            let checked = self.checks.wrote(device, &http, changed);
+            let checked = self.checks.wrote(&http, changed);
             if let Err((property, detail)) = checked {
                 self.violate(property, detail);
             }
@@ -328,24 +376,20 @@ impl<'m> World<'m> {
         if fate == Some(Fault::KillAfterRequest) {
             return self.kill(device);
         }
+        if let Some(Fault::FailAfter(status)) = fate {
+            response = refusal(status, &mut self.random);
+        }
         let reply = Reply::of(response, self.core_wall());
         self.send_back(device, boot, sent, purpose, fate, reply);
-    }
-
-    /// Whether the sender of a request still waits for its answer.
-    fn is_awaited(&self, device: usize, boot: u64, purpose: &Purpose) -> bool {
-        let (Purpose::Request { exchange, .. } | Purpose::Source { exchange }) = purpose else {
-            return true;
-        };
-        let sender = self.devices[device].as_ref().filter(|sender| sender.boot == boot);
-        sender.is_some_and(|sender| sender.lane_of(*exchange).is_some())
     }
 
     /// Whether a request was under way when all trouble ended, and would be for a long time: its
     /// connection is closed instead.
     fn is_stuck(&self, message: &Message) -> bool {
-        self.healed_at
-            .is_some_and(|healed_at| message.sent < healed_at && self.now > healed_at.plus_secs(1))
+        self.plan.is_helped()
+            && self.healed_at.is_some_and(|healed_at| {
+                message.sent < healed_at && self.now > healed_at.plus_secs(1)
+            })
     }
 
     fn send_back(
@@ -364,8 +408,12 @@ impl<'m> World<'m> {
         let bytes = HEAD_BYTES + reply.body.len();
         let passage = running.link.pass(self.now, bytes, Way::FromServer, &mut self.random);
         let patience = sent.plus_secs(GIVES_UP_AFTER_SECS);
-        let lost = matches!(fate, Some(Fault::LoseAnswer | Fault::LateAnswer));
-        let passage = passage.filter(|passage| passage.begins <= patience && !lost);
+        let late = match fate {
+            Some(Fault::LateAnswer(seconds)) => u64::from(seconds),
+            _ => 0,
+        };
+        let is_in_time = |passage: &Passage| passage.begins.plus_secs(late) <= patience;
+        let passage = passage.filter(|it| is_in_time(it) && fate != Some(Fault::LoseAnswer));
         let Some(passage) = passage else {
             return self.fail(device, boot, patience, purpose, Failure::Ambiguous);
         };
@@ -380,7 +428,7 @@ impl<'m> World<'m> {
         };
         let result = Ok(reply);
         let answer = Answer { device, boot, exchange, is_source, is_begun: false, result };
-        self.agenda.plan(passage.ends, Happening::Answer(Box::new(answer)));
+        self.agenda.plan(passage.ends.plus_secs(late), Happening::Answer(Box::new(answer)));
     }
 
     /// An answer, or a failure, reaches a controller.
@@ -389,10 +437,11 @@ impl<'m> World<'m> {
         let Some(device) = self.devices[number].as_mut().filter(|it| it.boot == answer.boot) else {
             return;
         };
-        if device.frozen_until > self.now {
+        if device.stands_still(self.now) {
             return device.held.push(Happening::Answer(Box::new(answer)));
         }
         let Some(mut device) = self.devices[number].take() else { return };
+        self.expire(&mut device);
         match device.lane_of(answer.exchange) {
             Some(lane) if answer.is_source => {
                 self.deliver_source(&mut device, lane, answer.result);
@@ -416,12 +465,17 @@ impl<'m> World<'m> {
         let local = device.local(self.now);
         if !answer.is_begun {
             if (200..300).contains(&reply.status) && !reply.cut {
-                self.checks.done(device.number, request, &reply.body);
+                self.checks.done(device.number, ticket, reply.body.clone());
             }
-            if reply.retry_after.is_some() {
-                self.checks.postponed(device.number, ticket);
+            if let Some(seconds) = reply.retry_after {
+                // Some clocks are a tenth faster, and are told by the millisecond.
+                let from = self.now.plus_micros(u64::from(seconds) * 900_000);
+                self.checks.postponed(device.number, ticket, from);
             }
+            self.tell_leadership(device, lane, reply);
             device.manager.response_head(ticket, local, reply.head());
+            let date = crate::time::Timestamp::from_unix_millis(reply.date.as_secs() * 1000);
+            device.hear(self.now, date);
         }
         let mut taken = 0;
         for piece in pieces(&reply.body, &mut self.random) {
@@ -490,7 +544,7 @@ impl<'m> World<'m> {
         }
         let local = device.local(self.now);
         device.manager.response_end(work.request.ticket, local, end);
-        self.checks.ended(device, &work.request, end);
+        self.checks.ended(device, &work.request, end, self.now);
     }
 
     /// The server's `Date`: its wall clock, in whole seconds.
@@ -531,30 +585,6 @@ fn spoilt(error: SpliceError) -> Failure {
     match error {
         SpliceError::Changed => Failure::SourceChanged,
         SpliceError::Malformed | SpliceError::TooLarge => Failure::NotSent,
-    }
-}
-
-/// What a server in trouble answers without having done anything.
-pub(super) fn refusal(code: u16, random: &mut Random) -> Response {
-    let reason = match code {
-        403 => "Forbidden",
-        409 => "Conflict",
-        410 => "Expired",
-        422 => "Invalid",
-        429 => "TooManyRequests",
-        500 => "InternalError",
-        503 => "ServiceUnavailable",
-        _ => "Timeout",
-    };
-    let status = json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": "simulated", "reason": reason, "code": code,
-    });
-    let response = Response::value(code, &status);
-    let says_when = code == 429 || code >= 500 && random.below(2) == 0;
-    match says_when {
-        true => response.with_header("retry-after", (1 + random.below(5)).to_string()),
-        false => response,
     }
 }
 

@@ -21,6 +21,8 @@ struct Window {
     from: Moment,
     to: Moment,
     trouble: Trouble,
+    /// The only way that it is about, if it is not about both.
+    way: Option<Way>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +43,7 @@ pub(super) struct Link {
 }
 
 /// Which way bytes go.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     ToServer,
     FromServer,
@@ -50,6 +52,8 @@ pub(super) enum Way {
 /// When something that is sent arrives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passage {
+    /// When it leaves: until then its sender can think better of it.
+    pub(super) leaves: Moment,
     /// Its first byte.
     pub(super) begins: Moment,
     /// Its last byte.
@@ -74,8 +78,17 @@ impl Link {
         self.add(from, seconds, Trouble::Slow);
     }
 
+    /// Nothing gets through in this direction.
+    pub(super) fn cut(&mut self, from: Moment, seconds: u32, way: Way) {
+        self.add(from, seconds, Trouble::Down);
+        if let Some(window) = self.windows.last_mut() {
+            window.way = Some(way);
+        }
+    }
+
     fn add(&mut self, from: Moment, seconds: u32, trouble: Trouble) {
-        self.windows.push(Window { from, to: from.plus_secs(u64::from(seconds)), trouble });
+        let to = from.plus_secs(u64::from(seconds));
+        self.windows.push(Window { from, to, trouble, way: None });
     }
 
     /// Everything is as it should be from `now` on.
@@ -97,22 +110,22 @@ impl Link {
         let delay = least + random.below(spread + 1);
         if self.windows.is_empty() {
             let ends = now.plus_micros(delay);
-            return Some(Passage { begins: ends, ends });
+            return Some(Passage { leaves: now, begins: ends, ends });
         }
-        let leaves = self.up_from(now);
+        let leaves = self.up_from(now, way);
         if leaves.micros_since(now) > GIVES_UP_AFTER_SECS * 1_000_000 {
             return None;
         }
         let leaves = if leaves > now { leaves.plus_micros(RETRANSMISSION_MICROS) } else { leaves };
         if !self.is_slow(leaves) {
             let ends = leaves.plus_micros(delay);
-            return Some(Passage { begins: ends, ends });
+            return Some(Passage { leaves, begins: ends, ends });
         }
         let busy = &mut self.busy_until[way as usize];
         let begins = leaves.max(*busy);
         *busy = begins.plus_micros(bytes as u64 * SLOW_MICROS_PER_BYTE);
         let begins = begins.plus_micros(SLOW_DELAY_MICROS);
-        Some(Passage { begins, ends: busy.plus_micros(SLOW_DELAY_MICROS) })
+        Some(Passage { leaves, begins, ends: busy.plus_micros(SLOW_DELAY_MICROS) })
     }
 
     fn is_slow(&self, at: Moment) -> bool {
@@ -121,11 +134,11 @@ impl Link {
     }
 
     /// The first moment from `at` on at which the link is up.
-    fn up_from(&self, at: Moment) -> Moment {
+    fn up_from(&self, at: Moment, way: Way) -> Moment {
         let mut up = at;
         // Windows may follow each other: each of them moves the moment at most once per period.
         for _ in 0..1000 {
-            let blocked = self.windows.iter().filter_map(|window| window.down_until(up)).max();
+            let blocked = self.windows.iter().filter_map(|window| window.down_until(up, way)).max();
             match blocked {
                 Some(until) => up = until,
                 None => break,
@@ -137,8 +150,8 @@ impl Link {
 
 impl Window {
     /// If the link is down at `at` because of this window: until when.
-    fn down_until(&self, at: Moment) -> Option<Moment> {
-        if at < self.from || at >= self.to {
+    fn down_until(&self, at: Moment, way: Way) -> Option<Moment> {
+        if self.way.is_some_and(|only| only != way) || at < self.from || at >= self.to {
             return None;
         }
         match self.trouble {
@@ -184,9 +197,21 @@ mod tests {
     fn a_flapping_link_is_down_half_of_the_time() {
         let (mut link, _) = link();
         link.flap(Moment::from_secs(0), 10, 1000);
-        assert_eq!(link.up_from(Moment::from_millis(100)), Moment::from_millis(500));
-        assert_eq!(link.up_from(Moment::from_millis(700)), Moment::from_millis(700));
-        assert_eq!(link.up_from(Moment::from_millis(1200)), Moment::from_millis(1500));
+        assert_eq!(link.up_from(Moment::from_millis(100), Way::ToServer), Moment::from_millis(500));
+        assert_eq!(link.up_from(Moment::from_millis(700), Way::ToServer), Moment::from_millis(700));
+        assert_eq!(
+            link.up_from(Moment::from_millis(1200), Way::ToServer),
+            Moment::from_millis(1500)
+        );
+    }
+
+    #[test]
+    fn a_link_may_be_cut_in_one_direction() {
+        let (mut link, mut random) = link();
+        link.cut(Moment::from_secs(10), 30, Way::FromServer);
+        let mut ends = |way| link.pass(Moment::from_secs(15), 1, way, &mut random).map(|p| p.ends);
+        assert_eq!(ends(Way::ToServer), Some(Moment::from_micros(15_001_000)));
+        assert!(ends(Way::FromServer) > Some(Moment::from_secs(40)));
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use picokube_core::manager::{Workspace, WorkspaceParts};
 use picokube_core::resources;
 use picokube_core::resources::Parts;
+use serde::{Deserialize, Serialize};
+
+use super::plan::Shape;
 
 /// Most connections for requests that a simulated controller may have.
 pub(super) const MOST_LANES: usize = 4;
@@ -18,17 +21,31 @@ type TightWithSets = resources! {
     pods: 24, replica_sets: 12, deployments: 6,
     stateful_sets: 3, controller_revisions: 9, persistent_volume_claims: 16,
 };
+type RoomyWithControllers = resources! {
+    pods: 320, replica_sets: 96, deployments: 32, replication_controllers: 8,
+};
+type TightWithControllers = resources! {
+    pods: 24, replica_sets: 12, deployments: 6, replication_controllers: 2,
+};
+type RoomyWithAll = resources! {
+    pods: 192, replica_sets: 96, deployments: 32, replication_controllers: 8,
+    stateful_sets: 8, controller_revisions: 96, persistent_volume_claims: 128,
+};
+type TightWithAll = resources! {
+    pods: 24, replica_sets: 12, deployments: 6, replication_controllers: 2,
+    stateful_sets: 3, controller_revisions: 9, persistent_volume_claims: 16,
+};
 type Work = Workspace<MOST_LANES, 5, 48>;
 
 /// How many objects a controller has room for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Room {
     /// For everything the workload makes.
     Roomy,
     /// For clusters of any size that can be asked for.
     Wide,
-    /// For 24 pods, 12 ReplicaSets and 6 Deployments, and for 3 StatefulSets, 9 revisions and 16
-    /// claims: it may get full.
+    /// For 24 pods, 12 ReplicaSets and 6 Deployments, for 2 ReplicationControllers, and for 3
+    /// StatefulSets, 9 revisions and 16 claims: it may get full.
     Tight,
 }
 
@@ -44,19 +61,33 @@ enum Resources {
     Tight(Box<Tight>),
     RoomyWithSets(Box<RoomyWithSets>),
     TightWithSets(Box<TightWithSets>),
+    RoomyWithControllers(Box<RoomyWithControllers>),
+    TightWithControllers(Box<TightWithControllers>),
+    RoomyWithAll(Box<RoomyWithAll>),
+    TightWithAll(Box<TightWithAll>),
 }
 
 impl Memory {
-    /// Without StatefulSets there is no room for them, and no controller.
-    pub(super) fn new(room: Room, with_stateful_sets: bool) -> Self {
-        let resources = match room {
-            Room::Tight if with_stateful_sets => {
+    /// Without StatefulSets there is no room for them, and no controller; nor without
+    /// ReplicationControllers.
+    pub(super) fn new(shape: &Shape) -> Self {
+        let with = (shape.with_stateful_sets, shape.replication_controllers > 0);
+        let resources = match (shape.room, with) {
+            (Room::Tight, (true, true)) => Resources::TightWithAll(Box::new(TightWithAll::new())),
+            (_, (true, true)) => Resources::RoomyWithAll(Box::new(RoomyWithAll::new())),
+            (Room::Tight, (true, false)) => {
                 Resources::TightWithSets(Box::new(TightWithSets::new()))
             }
-            _ if with_stateful_sets => Resources::RoomyWithSets(Box::new(RoomyWithSets::new())),
-            Room::Roomy => Resources::Roomy(Box::new(Roomy::new())),
-            Room::Wide => Resources::Wide(Box::new(Wide::new())),
-            Room::Tight => Resources::Tight(Box::new(Tight::new())),
+            (_, (true, false)) => Resources::RoomyWithSets(Box::new(RoomyWithSets::new())),
+            (Room::Tight, (false, true)) => {
+                Resources::TightWithControllers(Box::new(TightWithControllers::new()))
+            }
+            (_, (false, true)) => {
+                Resources::RoomyWithControllers(Box::new(RoomyWithControllers::new()))
+            }
+            (Room::Roomy, _) => Resources::Roomy(Box::new(Roomy::new())),
+            (Room::Wide, _) => Resources::Wide(Box::new(Wide::new())),
+            (Room::Tight, _) => Resources::Tight(Box::new(Tight::new())),
         };
         Self { resources, work: Box::new(Work::new()) }
     }
@@ -68,6 +99,10 @@ impl Memory {
             Resources::Tight(memory) => memory.parts(),
             Resources::RoomyWithSets(memory) => memory.parts(),
             Resources::TightWithSets(memory) => memory.parts(),
+            Resources::RoomyWithControllers(memory) => memory.parts(),
+            Resources::TightWithControllers(memory) => memory.parts(),
+            Resources::RoomyWithAll(memory) => memory.parts(),
+            Resources::TightWithAll(memory) => memory.parts(),
         };
         (parts, self.work.parts())
     }

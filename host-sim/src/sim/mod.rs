@@ -11,23 +11,34 @@
 //! `checks` (what must hold all the time) and `converge` (what must hold in the end).
 
 mod agenda;
+mod boards;
 mod checks;
 mod clock;
+mod controllers;
 mod converge;
+mod converge_deployments;
 mod converge_sets;
 mod deaths;
 mod device;
+mod election;
 mod exchange;
 mod fault;
+mod kept;
+mod leading;
 mod link;
 mod memory;
+mod mischief;
 mod operation;
 mod picture;
 mod plan;
+#[cfg(feature = "driver")]
+mod shipped;
 mod shrink;
 mod stage;
 mod stream;
 mod strike;
+mod tally;
+mod templates;
 mod trace;
 mod users_of_sets;
 mod workload;
@@ -38,13 +49,19 @@ mod tests;
 
 pub use checks::Violation;
 pub use clock::Moment;
+pub use controllers::ControllerAction;
 pub use deaths::{Deaths, Leftover};
-pub use fault::Fault;
+pub use election::{Election, LeaseEdit};
+pub use fault::{Break, Fault};
 pub use memory::Room;
+pub use mischief::Lie;
 pub use picture::picture;
-pub use plan::{Plan, Shape, Timed, When, Workload};
+pub use plan::{Plan, Protocol, Selectors, Shape, Shipping, Timed, When, Workload};
+#[cfg(feature = "driver")]
+pub use shipped::{Lab, LabListener, LabSocket};
 pub use shrink::{Shrunk, shrink};
 pub use stage::{Spectator, Stage, stage};
+pub use tally::{Failure, Tally};
 pub use trace::{Actor, Line, Trace};
 pub use users_of_sets::SetAction;
 pub use workload::Action;

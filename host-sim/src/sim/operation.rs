@@ -33,24 +33,22 @@ pub(super) enum Verb {
 impl Operation {
     pub(super) fn of(request: &Request) -> Self {
         let path = request.target.split('?').next().unwrap_or_default();
-        // /api/v1/namespaces/NS/pods/NAME or /apis/apps/v1/namespaces/NS/deployments/NAME/status
-        let mut parts = path.split('/').skip_while(|part| *part != "namespaces").skip(1);
-        let mut next = || parts.next().unwrap_or_default().to_owned();
-        let (namespace, resource, name) = (next(), next(), next());
         let verb = match request.method {
             Method::Get => Verb::Get,
             Method::Post => Verb::Create,
             Method::Patch => Verb::Patch,
             Method::Delete => Verb::Delete,
         };
-        Self { verb, resource, namespace, name, status: next() == "status" }
+        Self { verb, ..Self::of_path(path) }
     }
 
-    /// Whether this is the path of its object.
-    pub(super) fn path_is(&self, path: &str) -> bool {
-        let Self { namespace, resource, name, .. } = self;
-        let path = path.strip_suffix("/status").unwrap_or(path);
-        path.ends_with(&format!("/namespaces/{namespace}/{resource}/{name}"))
+    /// What a path is about; it is read.
+    pub(super) fn of_path(path: &str) -> Self {
+        // /api/v1/namespaces/NS/pods/NAME or /apis/apps/v1/namespaces/NS/deployments/NAME/status
+        let mut parts = path.split('/').skip_while(|part| *part != "namespaces").skip(1);
+        let mut next = || parts.next().unwrap_or_default().to_owned();
+        let (namespace, resource, name) = (next(), next(), next());
+        Self { verb: Verb::Get, resource, namespace, name, status: next() == "status" }
     }
 
     /// Whether it is this, to objects of that resource.

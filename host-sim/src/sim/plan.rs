@@ -1,17 +1,25 @@
 //! What a run is made of: a cluster, what its users do, what breaks. All of it from one seed.
 
+use picokube_core::kind::Kind;
 use picokube_core::manager::Rate;
+use serde::{Deserialize, Serialize};
 
 use crate::random::Random;
+use crate::server::Server;
+use crate::store::HistoryLimits;
 
 use super::clock::Moment;
+use super::controllers::ControllerAction;
+use super::device::KINDS;
+use super::election::Election;
 use super::fault::Fault;
+use super::kept::pace;
 use super::memory::{MOST_LANES, Room};
 use super::users_of_sets::SetAction;
 use super::workload::Action;
 
 /// A whole run. The same plan gives the same run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Draws everything that is not written here: delays, names, where bytes are cut.
     pub seed: u64,
@@ -24,7 +32,7 @@ pub struct Plan {
 }
 
 /// Something and when it happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timed<T> {
     /// When.
     pub when: When,
@@ -43,8 +51,48 @@ pub enum Workload {
     Both,
 }
 
+/// How workloads select their objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Selectors {
+    /// By `matchLabels`, each its own.
+    #[default]
+    Labels,
+    /// By `matchExpressions`, each its own.
+    Expressions,
+    /// All Deployments of a namespace, and ReplicaSets made by hand, select the same.
+    Overlapping,
+}
+
+/// What the driver that is shipped speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Protocol {
+    /// HTTP/1.1 over a connection for each watch and each lane.
+    Http1,
+    /// HTTP/2 over one connection for all.
+    Http2,
+}
+
+/// How the driver that is shipped is set up, and what carries its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shipping {
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// The memory of a client: over HTTP/2, the window of its streams.
+    pub buffer: usize,
+    /// The memory for what is sent over HTTP/2.
+    pub out: usize,
+    /// Documents up to this size are written in one go.
+    pub page: usize,
+    /// Bodies up to this size are made before they are sent.
+    pub body: usize,
+    /// The largest piece that the network carries at once.
+    pub segment: usize,
+    /// How much may be under way or unread in a direction.
+    pub window: usize,
+}
+
 /// When something happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum When {
     /// At a moment.
     At(Moment),
@@ -55,7 +103,7 @@ pub enum When {
 }
 
 /// The cluster and its controllers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
     /// Deployments that users work with.
     pub deployments: usize,
@@ -63,6 +111,9 @@ pub struct Shape {
     pub stateful_sets: usize,
     /// Whether there is a controller of StatefulSets.
     pub with_stateful_sets: bool,
+    /// ReplicationControllers that users work with. Without, there is no controller of them.
+    #[serde(default)]
+    pub replication_controllers: usize,
     /// Namespaces they are spread over.
     pub namespaces: usize,
     /// Simulated nodes.
@@ -70,6 +121,7 @@ pub struct Shape {
     /// Connections for requests.
     pub lanes: usize,
     /// The client-side rate limit.
+    #[serde(with = "pace")]
     pub rate: Option<Rate>,
     /// `Settings::status_lag`
     pub status_lag_millis: u64,
@@ -79,12 +131,23 @@ pub struct Shape {
     pub max_unavailable_stateful_set: bool,
     /// Shortest delay of the network, and how much longer it may be.
     pub delay_micros: (u64, u64),
-    /// How fast the controllers' clock runs, in thousandths.
+    /// How fast the controllers' clock runs, in thousandths, unless there is an election.
     pub clock_rate: u64,
+    /// The election that several managers take part in, if there is one.
+    pub election: Option<Election>,
+    /// The driver that is shipped, if it takes part instead of one of the simulation's own.
+    #[serde(default)]
+    pub shipping: Option<Shipping>,
     /// How much they can hold.
     pub room: Room,
     /// When users and faults come to an end.
     pub horizon: Moment,
+    /// How workloads select.
+    #[serde(default)]
+    pub selectors: Selectors,
+    /// Whether the server keeps `managedFields`.
+    #[serde(default)]
+    pub managed_fields: bool,
     /// How long nothing may be written once everything is as desired, in seconds.
     pub silence_secs: u64,
 }
@@ -103,6 +166,40 @@ impl Plan {
     /// The plan of a seed for a cluster of so many Deployments.
     pub fn of_deployments(seed: u64, deployments: usize) -> Self {
         Self::draw(seed, Workload::Deployments, Some(deployments))
+    }
+
+    /// The plan of a seed, with two or three managers of which one leads.
+    pub fn with_election(seed: u64) -> Self {
+        let mut plan = Self::from_seed(seed);
+        let mut random = Random::from_seed(seed ^ 0x001e_ade7_5eed);
+        let election = Election::draw(&mut random);
+        // What is waited for may have come too early by any of them.
+        plan.shape.clock_rate = election.clock_rates.iter().copied().max().unwrap_or(1000);
+        plan.shape.election = Some(election);
+        let horizon = plan.shape.horizon.as_micros();
+        // One in eight has an easy life.
+        let most = if random.below(8) == 0 { 0 } else { 1 + random.below(12) };
+        plan.faults.extend((0..most).map(|_| {
+            let at = Moment::from_micros(random.below(horizon * 9 / 10));
+            Timed { when: When::At(at), what: Fault::draw_of_election(&mut random) }
+        }));
+        plan
+    }
+
+    /// The same plan with the driver that is shipped, which speaks that, and with faults that only real
+    /// connections have.
+    #[cfg(feature = "driver")]
+    pub fn with_driver(mut self, protocol: Protocol) -> Self {
+        let mut random = Random::from_seed(self.seed ^ 0x5a1b_bed0);
+        self.shape.shipping = Some(Shipping::draw(&mut random, protocol));
+        let horizon = self.shape.horizon.as_micros();
+        // One in four has an easy life.
+        let most = if random.below(4) == 0 { 0 } else { 1 + random.below(12) };
+        self.faults.extend((0..most).map(|_| {
+            let at = Moment::from_micros(random.below(horizon * 9 / 10));
+            Timed { when: When::At(at), what: Fault::draw_of_driver(&mut random) }
+        }));
+        self
     }
 
     fn draw(seed: u64, workload: Workload, deployments: Option<usize>) -> Self {
@@ -143,16 +240,85 @@ impl Plan {
         if workload == Workload::StatefulSets {
             shape.deployments = 0;
         }
-        let kinds = if shape.with_stateful_sets { 6 } else { 3 };
-        let sorts = Fault::draw_sorts(&mut random);
+        let kinds = if shape.with_stateful_sets { &KINDS[..6] } else { &KINDS[..3] };
+        let sorts = Fault::draw_sorts(&mut random, 0..Fault::FIRST_SORTS);
         let most = if sorts.is_empty() { 0 } else { 1 + random.below(25) };
         let faults = (0..most).filter_map(|_| {
             let at = moment(&mut random);
             let what = Fault::draw(&mut random, &sorts, kinds)?;
             Some(Timed { when: When::At(at), what })
         });
-        let faults = faults.collect();
-        Self { seed, shape, actions, faults }
+        Self { seed, shape, actions, faults: faults.collect() }
+    }
+
+    /// The same with all sorts of faults, users and workloads, also those that came last. They are drawn from
+    /// a sequence of their own.
+    pub fn with_all_sorts(mut self) -> Self {
+        let workload = match (self.shape.deployments, self.shape.stateful_sets) {
+            (_, 0) => Workload::Deployments,
+            (0, _) => Workload::StatefulSets,
+            _ => Workload::Both,
+        };
+        let kinds = if self.shape.with_stateful_sets { &KINDS[..6] } else { &KINDS[..3] };
+        self.add_more(workload, kinds);
+        self
+    }
+
+    fn add_more(&mut self, workload: Workload, kinds: &[Kind]) {
+        let mut random = Random::from_seed(self.seed ^ 0x3054_ead5_0f01);
+        self.shape.draw_more(&mut random);
+        let horizon = self.shape.horizon.as_micros();
+        let moment = |random: &mut Random| Moment::from_micros(random.below(horizon * 9 / 10));
+        let templates = if random.below(3) == 0 { random.below(6) } else { 0 };
+        for _ in 0..templates {
+            let at = moment(&mut random);
+            let what = Action::draw_template(&mut random, &self.shape, workload);
+            self.actions.push(Timed { when: When::At(at), what });
+        }
+        if self.shape.replication_controllers > 0 {
+            self.actions.extend(ControllerAction::beginning(&mut random, &self.shape));
+            let more = random.below(6 * self.shape.replication_controllers as u64);
+            for _ in 0..more {
+                let at = moment(&mut random);
+                self.actions.extend(ControllerAction::draw(&mut random, &self.shape, at));
+            }
+        }
+        if self.faults.is_empty() {
+            // It has an easy life.
+            return;
+        }
+        let sorts = Fault::draw_sorts(&mut random, Fault::FIRST_SORTS..Fault::SORTS);
+        let most = if sorts.is_empty() { 0 } else { 1 + random.below(10) };
+        for _ in 0..most {
+            let at = moment(&mut random);
+            let what = Fault::draw(&mut random, &sorts, kinds);
+            self.faults.extend(what.map(|what| Timed { when: When::At(at), what }));
+        }
+        let watches = Fault::draw_sorts(&mut random, Fault::SORTS_OF_WATCHES);
+        let most = if watches.is_empty() { 0 } else { random.below(5) };
+        for _ in 0..self.shape.replication_controllers.min(1) as u64 * most {
+            let at = moment(&mut random);
+            let what = Fault::draw(&mut random, &watches, &[Kind::ReplicationController]);
+            self.faults.extend(what.map(|what| Timed { when: When::At(at), what }));
+        }
+    }
+
+    /// A server as the plan wants it.
+    pub(super) fn new_server(&self, seed: u64) -> Server {
+        let limits = HistoryLimits { changes: 4_000, ..HistoryLimits::default() };
+        let server = Server::new(seed, limits);
+        if self.shape.managed_fields { server } else { server.without_managed_fields() }
+    }
+
+    /// How many managers there are from the beginning.
+    pub(super) fn managers(&self) -> usize {
+        self.shape.election.as_ref().map_or(1, Election::managers)
+    }
+
+    /// Whether everything is reset when all trouble ends: all connections are closed, so that controllers
+    /// list and watch anew, and look at everything once more. Mostly nobody helps them like that.
+    pub(super) fn is_helped(&self) -> bool {
+        (self.seed / 2).is_multiple_of(8)
     }
 
     /// The most boots of controllers that it can lead to.
@@ -160,10 +326,13 @@ impl Plan {
         let boots = self.faults.iter().filter(|fault| {
             matches!(
                 fault.what,
-                Fault::KillBeforeRequest | Fault::KillAfterRequest | Fault::SecondController(_)
+                Fault::KillBeforeRequest
+                    | Fault::KillAfterRequest
+                    | Fault::SecondController(_)
+                    | Fault::OrderlyEnd
             )
         });
-        1 + boots.count()
+        self.managers() + boots.count()
     }
 }
 
@@ -179,11 +348,40 @@ impl Workload {
     }
 }
 
+#[cfg(feature = "driver")]
+impl Shipping {
+    /// From what a board has to what a PC has.
+    fn draw(random: &mut Random, protocol: Protocol) -> Self {
+        let mut one_of = |sizes: &[usize]| sizes[random.below(sizes.len() as u64) as usize];
+        Self {
+            protocol,
+            buffer: one_of(&[1536, 1536, 2048, 4096, 16_384]),
+            out: one_of(&[1536, 2048, 8192]),
+            page: one_of(&[0, 256, 512, 2048]),
+            body: one_of(&[256, 1024, 4096, 32_768]),
+            segment: one_of(&[1460, 1460, 1460, 8192, 536, 64]),
+            window: one_of(&[2048, 8192, 65_536]),
+        }
+    }
+}
+
 impl Shape {
     fn add_stateful_sets(&mut self, random: &mut Random) {
         self.with_stateful_sets = true;
         self.stateful_sets = [1, 1, 1, 2, 2, 3][random.below(6) as usize];
         self.max_unavailable_stateful_set = random.below(4) == 0;
+    }
+
+    fn draw_more(&mut self, random: &mut Random) {
+        self.selectors = match random.below(6) {
+            0 | 1 => Selectors::Expressions,
+            2 => Selectors::Overlapping,
+            _ => Selectors::Labels,
+        };
+        self.managed_fields = random.below(4) == 0;
+        if self.room != Room::Wide {
+            self.replication_controllers = [0, 0, 0, 1, 2][random.below(5) as usize];
+        }
     }
 
     fn draw(random: &mut Random) -> Self {
@@ -197,6 +395,7 @@ impl Shape {
             deployments,
             stateful_sets: 0,
             with_stateful_sets: false,
+            replication_controllers: 0,
             namespaces: 1 + random.below(deployments.min(2) as u64) as usize,
             nodes: 1 + random.below(3) as usize,
             lanes: 1 + random.below(MOST_LANES as u64) as usize,
@@ -208,7 +407,11 @@ impl Shape {
             delay_micros: [(200, 500), (1_000, 4_000), (20_000, 60_000), (5, 400_000)]
                 [random.below(4) as usize],
             clock_rate: [1000, 1000, 900, 1100][random.below(4) as usize],
+            election: None,
+            shipping: None,
             room: if random.below(8) == 0 { Room::Tight } else { Room::Roomy },
+            selectors: Selectors::Labels,
+            managed_fields: false,
             horizon: Moment::from_secs(30 + random.below(270)),
             silence_secs: if random.below(16) == 0 { 600 } else { 90 },
         }

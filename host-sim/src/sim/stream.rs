@@ -9,13 +9,13 @@ use picokube_core::time::Timestamp;
 use picokube_core::watch::{Command, Input, RequestId};
 
 use crate::server::request::Request as HttpRequest;
-use crate::server::response::{Body, CHUNK_BYTES};
+use crate::server::response::Body;
 use crate::server::watch::WatchState;
 
 use super::clock::Moment;
 use super::device::{Device, KINDS, Stream};
-use super::exchange::{Purpose, Reply, pieces, refusal};
-use super::fault::Fault;
+use super::exchange::{Purpose, Reply, pieces};
+use super::fault::{Fault, refusal};
 use super::link::{GIVES_UP_AFTER_SECS, Way};
 use super::plan::When;
 use super::trace::Actor;
@@ -42,11 +42,24 @@ pub(super) struct Piece {
     content: Content,
 }
 
+impl Piece {
+    /// Whether it was sent, rather than given up.
+    pub(super) fn is_sent(&self) -> bool {
+        !matches!(self.content, Content::GivenUp | Content::Refused)
+    }
+}
+
 enum Content {
-    Head { status: u16, retry_after: Option<u32>, date: Timestamp },
+    Head {
+        status: u16,
+        retry_after: Option<u32>,
+        date: Timestamp,
+    },
     Bytes(Bytes),
     End,
     Cut,
+    /// Nothing has come for so long that the connection is closed.
+    GivenUp,
     Refused,
 }
 
@@ -90,7 +103,7 @@ impl<'m> World<'m> {
     ) {
         let content = match failure {
             Failure::NotSent => Content::Refused,
-            _ => Content::Cut,
+            _ => Content::GivenUp,
         };
         let Opening { kind, number } = opening;
         self.agenda
@@ -111,14 +124,21 @@ impl<'m> World<'m> {
             self.ask_for_old_list(&mut http);
         }
         let response = match fate {
-            Some(Fault::Refuse(status)) => refusal(status, &mut self.random),
+            Some(Fault::Refuse(status) | Fault::FailAfter(status)) => {
+                refusal(status, &mut self.random)
+            }
             _ => self.server.handle(self.wall(), &http),
         };
         if fate == Some(Fault::KillAfterRequest) {
             return self.kill(device);
         }
-        if matches!(fate, Some(Fault::LoseAnswer | Fault::LateAnswer)) {
-            let at = sent.plus_secs(GIVES_UP_AFTER_SECS);
+        let late = match fate {
+            Some(Fault::LateAnswer(seconds)) => u64::from(seconds),
+            Some(Fault::LoseAnswer) => GIVES_UP_AFTER_SECS,
+            _ => 0,
+        };
+        let (begins, at) = (self.now.plus_secs(late), sent.plus_secs(GIVES_UP_AFTER_SECS));
+        if late > 0 && begins >= at {
             return self.fail_opening(device, boot, at, opening, Failure::Ambiguous);
         }
         let Some(mut running) =
@@ -127,7 +147,10 @@ impl<'m> World<'m> {
             return;
         };
         let kind = opening.kind;
-        if running.stream_mut(kind).as_ref().is_some_and(|it| it.number == opening.number) {
+        let stream = running.stream_mut(kind).as_mut();
+        if let Some(stream) = stream.filter(|it| it.number == opening.number) {
+            // Nothing overtakes what is late.
+            stream.last_delivery = stream.last_delivery.max(begins);
             self.begin_stream(&mut running, kind, response, fate);
         }
         self.devices[device] = Some(running);
@@ -173,7 +196,7 @@ impl<'m> World<'m> {
     }
 
     /// Any version will do, says the request: it gets an old one.
-    fn ask_for_old_list(&mut self, http: &mut HttpRequest) {
+    pub(super) fn ask_for_old_list(&mut self, http: &mut HttpRequest) {
         let at_least = http.query.split('&').find_map(|part| part.strip_prefix("resourceVersion="));
         let Some(at_least) = at_least.and_then(|version| version.parse::<u64>().ok()) else {
             return;
@@ -230,7 +253,8 @@ impl<'m> World<'m> {
             return;
         }
         let mut out = Vec::new();
-        let state = watch.fill(self.server.store(), wall, &mut out, CHUNK_BYTES);
+        // However much was missed: nobody else wakes the server's end to tell the rest.
+        let state = watch.fill(self.server.store(), wall, &mut out, usize::MAX);
         let pause = watch.wake_at().millis_since(wall).clamp(1, 3_600_000) as u64;
         let looks_at = now.plus_millis(pause);
         if stream.looks_at.is_none_or(|at| at <= now || looks_at < at) {
@@ -315,7 +339,7 @@ impl<'m> World<'m> {
         let bytes = match &content {
             Content::Bytes(bytes) => bytes.len(),
             Content::Head { .. } => 200,
-            Content::End | Content::Cut | Content::Refused => 1,
+            Content::End | Content::Cut | Content::GivenUp | Content::Refused => 1,
         };
         let passage = device.link.pass(self.now, bytes, Way::FromServer, &mut self.random);
         let (number, boot) = (device.number, device.boot);
@@ -325,7 +349,8 @@ impl<'m> World<'m> {
             // Both sides give the connection up; what was sent is lost with it.
             None => {
                 stream.watch = None;
-                (self.now.plus_secs(GIVES_UP_AFTER_SECS).max(stream.last_delivery), Content::Cut)
+                let at = self.now.plus_secs(GIVES_UP_AFTER_SECS);
+                (at.max(stream.last_delivery), Content::GivenUp)
             }
         };
         stream.last_delivery = at;
@@ -340,7 +365,7 @@ impl<'m> World<'m> {
         else {
             return;
         };
-        if device.frozen_until > self.now {
+        if device.stands_still(self.now) {
             return device.held.push(Happening::Stream(Box::new(piece)));
         }
         let Some(id) =
@@ -358,6 +383,8 @@ impl<'m> World<'m> {
             Content::Head { status, retry_after, date } => {
                 let head = ResponseHead { status, date: Some(date), retry_after };
                 feed(device, kind, id, self.now, Input::Head(head));
+                let date = crate::time::Timestamp::from_unix_millis(date.as_secs() * 1000);
+                device.hear(self.now, date);
             }
             Content::Bytes(bytes) => {
                 let mut taken = 0;
@@ -373,11 +400,11 @@ impl<'m> World<'m> {
                         break;
                     }
                 }
-                if is_whole {
-                    device.note_told(kind, &bytes);
+                if is_whole && let Some(version) = device.note_told(kind, &bytes) {
+                    self.checks.told(number, kind, version, false);
                 }
             }
-            end @ (Content::End | Content::Cut | Content::Refused) => {
+            end => {
                 let input = match end {
                     Content::End => Input::End,
                     Content::Refused => Input::Refused,
@@ -385,8 +412,8 @@ impl<'m> World<'m> {
                 };
                 let is_end = matches!(input, Input::End);
                 feed(device, kind, id, self.now, input);
-                if is_end {
-                    device.note_listed(kind);
+                if is_end && let Some(version) = device.note_listed(kind) {
+                    self.checks.told(number, kind, version, true);
                 }
                 is_over = true;
             }
@@ -404,35 +431,32 @@ impl<'m> World<'m> {
 }
 
 impl Device<'_> {
-    /// A piece of a list or an event was taken: remembers how far the controller has been told.
-    fn note_told(&mut self, kind: Kind, bytes: &[u8]) {
-        if !self.manager.watches(Kind::StatefulSet) {
-            return;
-        }
+    /// A piece of a list or an event was taken: how far an event has told the controller is remembered.
+    fn note_told(&mut self, kind: Kind, bytes: &[u8]) -> Option<u64> {
         let is_event = bytes.starts_with(br#"{"type":""#);
         let version = version_in(bytes);
         if is_event {
             // One that was cut was not taken.
-            if let Some(version) = version.filter(|_| bytes.ends_with(b"\n")) {
-                self.told.set(kind, version);
-            }
-        } else if let Some(stream) = self.stream_mut(kind).as_mut().filter(|it| it.listed.is_none())
-        {
+            let version = version.filter(|_| bytes.ends_with(b"\n"))?;
+            self.told.set(kind, version);
+            return Some(version);
+        }
+        if let Some(stream) = self.stream_mut(kind).as_mut().filter(|it| it.listed.is_none()) {
             stream.listed = version;
         }
+        None
     }
 
-    /// A list has been taken to its end.
-    fn note_listed(&mut self, kind: Kind) {
-        let listed = self.stream_mut(kind).as_ref().and_then(|stream| stream.listed);
-        if let Some(version) = listed {
-            self.told.set(kind, version);
-        }
+    /// A list has been taken to its end: how far it has told the controller is remembered.
+    fn note_listed(&mut self, kind: Kind) -> Option<u64> {
+        let version = self.stream_mut(kind).as_ref()?.listed?;
+        self.told.set(kind, version);
+        Some(version)
     }
 }
 
 /// The first version in a document: that of a list, or of the object of an event.
-fn version_in(document: &[u8]) -> Option<u64> {
+pub(super) fn version_in(document: &[u8]) -> Option<u64> {
     let (_, rest) = std::str::from_utf8(document).ok()?.split_once("\"resourceVersion\":\"")?;
     rest.split('"').next()?.parse().ok()
 }

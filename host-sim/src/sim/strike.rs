@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use picokube_core::kind::Kind;
 
-use crate::server::Server;
-use crate::store::{Entry, HistoryLimits, ResourceId};
+use crate::store::{Entry, ResourceId};
 
 use super::device::{Device, KINDS};
 use super::fault::Fault;
+use super::link::Way;
 use super::plan::When;
 use super::trace::Actor;
 use super::world::{Happening, World};
@@ -16,6 +16,11 @@ impl<'m> World<'m> {
     /// The moment of a fault has come.
     pub(super) fn strike(&mut self, index: usize) {
         let fault = self.plan.faults[index].what;
+        if self.strike_others(fault)
+            || self.with_boards(|boards, world| boards.strike(world, fault)).is_some()
+        {
+            return;
+        }
         if fault.waits_for_request() {
             self.waiting.push_back(index);
             return;
@@ -37,6 +42,7 @@ impl<'m> World<'m> {
     /// A fault has done what it does.
     pub(super) fn struck(&mut self, fault: Fault) {
         self.counts.faults += 1;
+        *self.struck.entry(fault.sort()).or_default() += 1;
         self.note(Actor::Fault, format_args!("{fault}"));
     }
 
@@ -90,6 +96,9 @@ impl<'m> World<'m> {
                 let wake = Happening::Wake { device: number, boot };
                 self.agenda.plan(device.frozen_until, wake);
             }
+            Fault::ChangeToken(seconds) => {
+                device.token_is_old_until = now.plus_secs(u64::from(seconds));
+            }
             Fault::EndWatch(kind) => self.close_stream(device, kind, true),
             Fault::ForgetEvents(kind) => self.close_stream(device, kind, false),
             Fault::CutWatch(kind, percent) => {
@@ -110,6 +119,19 @@ impl<'m> World<'m> {
                 device.link.flap(now, seconds, period_millis);
             }
             Fault::SlowLink(seconds) => device.link.slow_down(now, seconds),
+            Fault::OrderlyEnd => {
+                device.is_ending = true;
+                device.manager.release_leadership(device.local(now));
+                if device.frozen_until <= now {
+                    device.wakes_at = Some(now);
+                    let (device, boot) = (device.number, device.boot);
+                    self.agenda.plan(now, Happening::Wake { device, boot });
+                }
+            }
+            Fault::OneWay { to_server, seconds } => {
+                let way = if to_server { Way::ToServer } else { Way::FromServer };
+                device.link.cut(now, seconds, way);
+            }
             Fault::RestartServer { .. } => {
                 KINDS.into_iter().for_each(|kind| self.close_stream(device, kind, false));
             }
@@ -117,11 +139,11 @@ impl<'m> World<'m> {
         }
     }
 
-    fn strike_server(&mut self, fault: Fault) {
+    pub(super) fn strike_server(&mut self, fault: Fault) {
         let now = self.now;
         match fault {
             // Two at once are enough.
-            Fault::SecondController(seconds) if self.devices.iter().flatten().count() < 2 => {
+            Fault::SecondController(seconds) if self.running() < 2 => {
                 let device = self.devices.len();
                 self.devices.push(None);
                 self.agenda.plan(now, Happening::Boot { device });
@@ -132,6 +154,13 @@ impl<'m> World<'m> {
                 let newest = self.server.store().revision();
                 self.server.store_mut().compact(newest);
             }
+            Fault::SkipVersions(count) => {
+                let newest = self.server.store().revision();
+                self.server.store_mut().restore_revision(newest + count);
+                self.observe(Actor::Fault);
+            }
+            Fault::FreezeBeforeWrite(seconds) => self.freezes.push_back(seconds),
+            Fault::Lease(edit) => self.edit_lease(edit),
             Fault::NoBookmarks(seconds) => {
                 self.no_bookmarks_until = now.plus_secs(u64::from(seconds));
             }
@@ -153,10 +182,17 @@ impl<'m> World<'m> {
         }
     }
 
+    /// How many controllers run.
+    fn running(&self) -> usize {
+        match &self.boards {
+            Some(boards) => (0..self.devices.len()).filter(|it| boards.runs(*it)).count(),
+            None => self.devices.iter().flatten().count(),
+        }
+    }
+
     /// A new server from what a disk would have kept of the old one.
     fn restart_server(&mut self, forgets: bool) {
-        let limits = HistoryLimits { changes: 4_000, ..HistoryLimits::default() };
-        let mut fresh = Server::new(self.random.next_u64(), limits).without_managed_fields();
+        let mut fresh = self.plan.new_server(self.random.next_u64());
         let old = self.server.store();
         let kinds = self.server.stored_kinds().len();
         for id in (0..kinds).map(|id| ResourceId(id as u16)) {
@@ -182,6 +218,9 @@ impl<'m> World<'m> {
     pub(super) fn heal(&mut self) {
         self.healed_at = Some(self.now);
         self.waiting.clear();
+        self.freezes.clear();
+        self.user_fates.clear();
+        self.kubelets_held_until = self.now;
         self.server_down_until = self.now;
         self.no_bookmarks_until = self.now;
         self.old_lists_until = self.now;
@@ -190,19 +229,36 @@ impl<'m> World<'m> {
             self.set_clock(0);
         }
         for number in 0..self.devices.len() {
-            if number > 0 {
+            if number >= self.plan.managers() {
                 self.switch_off(number);
             }
             let Some(mut device) = self.devices[number].take() else { continue };
             device.link.heal(self.now);
             device.frozen_until = self.now;
-            // What is under way may have been caught in a slow link: begin afresh.
-            self.reset(&mut device);
+            device.token_is_old_until = self.now;
+            if self.plan.is_helped() {
+                // What is under way may have been caught in a slow link: begin afresh.
+                self.reset(&mut device);
+            } else {
+                device.end_trouble(self.now);
+            }
             self.devices[number] = Some(device);
             self.pump(number);
         }
+        if !self.plan.is_helped() {
+            // What the link held up comes through; what was lost stays so.
+            self.agenda.hasten(self.now.plus_millis(1), |happening| match happening {
+                Happening::Arrive(_) => true,
+                Happening::Answer(answer) => answer.is_reply(),
+                Happening::Stream(piece) => piece.is_sent(),
+                _ => false,
+            });
+        }
+        self.with_boards(|boards, world| boards.heal(world));
         self.feed_streams();
+        self.tell_the_truth();
         self.put_right();
+        self.put_election_right();
         self.ending.begin(self.now);
         self.agenda.plan(self.now.plus_secs(5), Happening::Look);
     }

@@ -1,6 +1,7 @@
 //! What users do to StatefulSets, their pods and their claims.
 
 use http::Method;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::nodes::behaviour::BOUND_AFTER;
@@ -9,12 +10,13 @@ use crate::random::Random;
 use super::checks::Facts;
 use super::checks::names::member;
 use super::clock::Moment;
-use super::plan::{Shape, Timed, When};
+use super::plan::{Selectors, Shape, Timed, When};
+use super::templates;
 use super::workload::{Action, Asked, IMAGES, MERGE, delete, namespace, template};
 use super::world::World;
 
 /// One thing that a user does to a StatefulSet, or to what belongs to one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SetAction {
     /// `kubectl apply` of a new StatefulSet.
     Create {
@@ -29,6 +31,15 @@ pub enum SetAction {
     Scale(u8, u8),
     /// `kubectl set image`: one of ten images, some of them bad.
     SetImage(u8, u8),
+    /// `kubectl patch statefulset`: its template, in one field or another.
+    SetTemplate {
+        /// Which.
+        s: u8,
+        /// Which field.
+        field: u8,
+        /// Which of the values that it may have.
+        value: u8,
+    },
     /// `kubectl rollout undo`, to one of the revisions there are.
     Undo(u8, u8),
     /// Updates no pods below this one.
@@ -167,11 +178,14 @@ impl World<'_> {
             SetAction::Create { s, replicas, variant } => {
                 let path = self.set_path(s);
                 let (collection, _) = path.rsplit_once('/').unwrap_or_default();
-                let object = set_manifest(&name(s), replicas, variant);
+                let object = set_manifest(&name(s), self.selectors_of_set(), replicas, variant);
                 Some((Method::POST, collection.to_owned(), "application/json", object))
             }
             SetAction::Scale(s, replicas) => spec(s, json!({"replicas": replicas})),
             SetAction::SetImage(s, image) => spec(s, with_image(IMAGES[usize::from(image) % 10])),
+            SetAction::SetTemplate { s, field, value } => {
+                spec(s, json!({"template": templates::changed(field, value)}))
+            }
             SetAction::Undo(s, pick) => {
                 let set = self.set_at(s)?;
                 let revisions: Vec<&Facts> = self
@@ -243,12 +257,20 @@ impl World<'_> {
                 is_squatter.then(|| (Method::DELETE, path, "application/json", json!({})))
             }
             SetAction::Stray(s, ordinal) => {
-                let mut pod = template(&json!({"app": name(s)}), "v1");
+                let mut pod = template(&self.selectors_of_set().labels(&name(s)), "v1");
                 // Every third is called as no member is.
                 let end = if ordinal % 3 == 2 { "x" } else { "" };
                 pod["metadata"]["name"] = format!("{}-{ordinal}{end}", name(s)).into();
                 Some((Method::POST, self.pods_path(s), "application/json", pod))
             }
+        }
+    }
+
+    /// What overlaps is for Deployments.
+    fn selectors_of_set(&self) -> Selectors {
+        match self.plan.shape.selectors {
+            Selectors::Overlapping => Selectors::Labels,
+            selectors => selectors,
         }
     }
 
@@ -436,8 +458,8 @@ fn retention(pick: usize) -> Value {
     json!({"whenDeleted": when_deleted, "whenScaled": when_scaled})
 }
 
-fn set_manifest(name: &str, replicas: u8, variant: u32) -> Value {
-    let labels = json!({"app": name});
+fn set_manifest(name: &str, selectors: Selectors, replicas: u8, variant: u32) -> Value {
+    let labels = selectors.labels(name);
     let bits = |shift: u32, mask: u32| ((variant >> shift) & mask) as usize;
     let policy = if bits(0, 7) < 5 { "OrderedReady" } else { "Parallel" };
     let many = [Value::Null, Value::Null, json!(2), json!("50%")][bits(20, 3)].clone();
@@ -469,7 +491,7 @@ fn set_manifest(name: &str, replicas: u8, variant: u32) -> Value {
         "spec": {
             "replicas": replicas,
             "serviceName": "service",
-            "selector": {"matchLabels": labels},
+            "selector": selectors.selector(name),
             "podManagementPolicy": policy,
             "updateStrategy": strategy,
             "minReadySeconds": ([0, 0, 0, 3][bits(10, 3)]),

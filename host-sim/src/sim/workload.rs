@@ -4,6 +4,7 @@
 //! something: what is not there is not acted upon.
 
 use http::Method;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::nodes::behaviour::OFFLINE;
@@ -12,13 +13,15 @@ use crate::server::request::Request;
 
 use super::checks::Facts;
 use super::clock::Moment;
+use super::controllers::ControllerAction;
 use super::plan::{Shape, Timed, When};
+use super::templates;
 use super::trace::Actor;
 use super::users_of_sets::SetAction;
 use super::world::{Happening, World};
 
 /// One thing that a user does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     /// `kubectl apply` of a new Deployment.
     CreateDeployment {
@@ -33,6 +36,15 @@ pub enum Action {
     Scale(u8, u8),
     /// `kubectl set image`: one of nine images, some of them bad.
     SetImage(u8, u8),
+    /// `kubectl patch deployment`: its template, in one field or another.
+    SetTemplate {
+        /// Which.
+        d: u8,
+        /// Which field.
+        field: u8,
+        /// Which of the values that it may have.
+        value: u8,
+    },
     /// `kubectl rollout pause`
     Pause(u8),
     /// `kubectl rollout resume`
@@ -81,6 +93,8 @@ pub enum Action {
     NodeBack(u8),
     /// Something is done to a StatefulSet, or to what belongs to one.
     Set(SetAction),
+    /// Something is done to a ReplicationController.
+    Controller(ControllerAction),
 }
 
 /// What containers are made of: most of it works.
@@ -178,6 +192,9 @@ impl World<'_> {
         if self.healed_at.is_some() {
             return;
         }
+        if !self.meddle_with_action(index) {
+            return;
+        }
         let action = self.plan.actions[index].what;
         let status = self.perform(action);
         self.note(Actor::User, format_args!("{action:?}: {status}"));
@@ -205,6 +222,10 @@ impl World<'_> {
                     json!({"spec": {"template": {"spec": {"containers": containers}}}}),
                 )
             }
+            Action::SetTemplate { d, field, value } => {
+                let template = templates::changed(field, value);
+                merge(deployment(d), json!({"spec": {"template": template}}))
+            }
             Action::Pause(d) => merge(deployment(d), json!({"spec": {"paused": true}})),
             Action::Resume(d) => merge(deployment(d), json!({"spec": {"paused": null}})),
             Action::Undo(d, revision) => {
@@ -224,12 +245,13 @@ impl World<'_> {
             }
             Action::DeleteDeployment(d, how) => delete(deployment(d), how),
             Action::CreateReplicaSet(r, replicas) => {
-                let labels = json!({"app": format!("r{r}")});
+                let (name, selectors) = (format!("r{r}"), self.plan.shape.selectors);
+                let labels = selectors.labels(&name);
                 let object = json!({
                     "apiVersion": "apps/v1", "kind": "ReplicaSet",
-                    "metadata": {"name": format!("r{r}"), "labels": labels},
+                    "metadata": {"name": name, "labels": labels},
                     "spec": {
-                        "replicas": replicas, "selector": {"matchLabels": labels},
+                        "replicas": replicas, "selector": selectors.selector(&name),
                         "template": template(&labels, "v1"),
                     },
                 });
@@ -259,7 +281,8 @@ impl World<'_> {
             }
             Action::DeleteNamespace(_) => return 0,
             Action::LonelyPod(d) => {
-                let (labels, path) = (json!({"app": format!("d{d}")}), deployment(d));
+                let (labels, path) =
+                    (self.plan.shape.selectors.labels(&format!("d{d}")), deployment(d));
                 let space = path.split('/').nth(5).unwrap_or_default();
                 let mut object = template(&labels, "v1");
                 object["metadata"]["generateName"] = json!("lonely-");
@@ -281,6 +304,7 @@ impl World<'_> {
                 Some(asked) => asked,
                 None => return 0,
             },
+            Action::Controller(action) => self.asked_of_controller(action),
             Action::DeletePod(pick, _)
             | Action::Relabel(pick)
             | Action::OrphanPod(pick)
@@ -307,7 +331,8 @@ impl World<'_> {
     }
 
     fn deployment_manifest(&self, d: u8, replicas: u8, variant: u16) -> Value {
-        let labels = json!({"app": format!("d{d}")});
+        let (name, selectors) = (format!("d{d}"), self.plan.shape.selectors);
+        let labels = selectors.labels(&name);
         let bits = |shift: u16, mask: u16| usize::from((variant >> shift) & mask);
         let strategy = match bits(0, 7) {
             0 | 1 => json!({"type": "Recreate", "rollingUpdate": null}),
@@ -319,10 +344,10 @@ impl World<'_> {
         };
         json!({
             "apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": format!("d{d}"), "labels": labels},
+            "metadata": {"name": name, "labels": labels},
             "spec": {
                 "replicas": replicas,
-                "selector": {"matchLabels": labels},
+                "selector": selectors.selector(&name),
                 "strategy": strategy,
                 "minReadySeconds": ([0, 0, 0, 3][bits(3, 3)]),
                 "progressDeadlineSeconds": ([600, 600, 20, 60][bits(5, 3)]),

@@ -1,26 +1,28 @@
 //! Everything there is, and the passing of time.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use picokube_core::manager::Settings;
+use picokube_core::manager::{Rate, Settings};
 use picokube_core::time::Duration;
 
 use crate::nodes::Nodes;
 use crate::random::Random;
 use crate::server::Server;
 use crate::server::request::Request;
-use crate::store::HistoryLimits;
 use crate::time::Timestamp;
 
 use super::agenda::Agenda;
-use super::checks::{Checks, Violation};
+use super::boards::Boards;
+use super::checks::{Checks, Leadership, Violation};
 use super::clock::Moment;
 use super::converge::Ending;
 use super::deaths::Deaths;
 use super::device::{Device, Start};
+use super::election::Election;
 use super::exchange::{Answer, Message};
+use super::fault::Fault;
 use super::memory::Memory;
-use super::plan::{Plan, Shape, When};
+use super::plan::{Plan, When};
 use super::stage::Audience;
 use super::stream::Piece;
 use super::trace::{Actor, Trace};
@@ -45,6 +47,10 @@ pub struct Outcome {
     pub converged_after: Option<Moment>,
     /// What was counted.
     pub counts: Counts,
+    /// Faults that struck, by sort.
+    pub struck: BTreeMap<&'static str, u64>,
+    /// Changes of controllers that were judged, by what they did to which resource.
+    pub judged: BTreeMap<(&'static str, &'static str), u64>,
     /// What the first controller could have died into.
     pub deaths: Deaths,
 }
@@ -66,6 +72,13 @@ pub struct Counts {
 
 /// Runs a plan. `keep` is how many lines of the trace are remembered.
 pub fn run(plan: &Plan, keep: usize) -> Outcome {
+    #[cfg(feature = "driver")]
+    if let Some(shipping) = plan.shape.shipping {
+        let mut world = World::new(plan, keep, Vec::new());
+        world.boards = Some(Box::new(super::shipped::Shipped::new(plan, shipping)));
+        world.live();
+        return world.outcome();
+    }
     let mut memories = memories(plan);
     let mut world = World::new(plan, keep, memories.iter_mut().collect());
     world.live();
@@ -74,8 +87,7 @@ pub fn run(plan: &Plan, keep: usize) -> Outcome {
 
 /// Memory for each boot of a controller; a plan tells how many there can be.
 pub(super) fn memories(plan: &Plan) -> Vec<Memory> {
-    let Shape { room, with_stateful_sets, .. } = plan.shape;
-    (0..plan.most_boots()).map(|_| Memory::new(room, with_stateful_sets)).collect()
+    (0..plan.most_boots()).map(|_| Memory::new(&plan.shape)).collect()
 }
 
 /// Something that is going to happen.
@@ -106,8 +118,12 @@ pub(super) enum Happening {
     ClockIsRight,
     /// All trouble is over.
     Heal,
+    /// Kubelets look at pods of which something is said that is not so.
+    TellTheTruth,
     /// Is everything as desired?
     Look,
+    /// By now somebody leads.
+    SomebodyLeads,
 }
 
 /// The whole simulation.
@@ -119,14 +135,22 @@ pub(super) struct World<'m> {
     pub(super) server: Server,
     pub(super) nodes: Nodes,
     pub(super) devices: Vec<Option<Device<'m>>>,
+    /// Controllers with the driver that is shipped, instead of those.
+    pub(super) boards: Option<Box<dyn Boards>>,
     memories: Vec<&'m mut Memory>,
     switched_off: BTreeSet<usize>,
     pub(super) agenda: Agenda<Happening>,
     pub(super) trace: Trace,
     pub(super) checks: Checks,
+    pub(super) leadership: Leadership,
+    /// For how many seconds controllers stand still before their next writes.
+    pub(super) freezes: VecDeque<u32>,
+    /// When requests were given up that were under way.
+    pub(super) given_up: BTreeMap<u64, Moment>,
     pub(super) violation: Option<Violation>,
     pub(super) ending: Ending,
     pub(super) counts: Counts,
+    pub(super) struck: BTreeMap<&'static str, u64>,
     /// Numbers exchanges, connections and boots.
     serial: u64,
     /// The second that it is, and how much has happened in it.
@@ -137,6 +161,11 @@ pub(super) struct World<'m> {
     cluster_planned: Option<Moment>,
     /// Faults that wait for the next request.
     pub(super) waiting: VecDeque<usize>,
+    /// What becomes of the next things that users do.
+    pub(super) user_fates: VecDeque<Fault>,
+    /// Pods of which something is said that is not so.
+    pub(super) misreported: BTreeSet<String>,
+    pub(super) kubelets_held_until: Moment,
     /// How wrong the server's wall clock is, in milliseconds.
     pub(super) wrong_by_millis: i64,
     pub(super) server_down_until: Moment,
@@ -153,9 +182,8 @@ pub(super) struct World<'m> {
 
 impl<'m> World<'m> {
     pub(super) fn new(plan: &'m Plan, keep: usize, memories: Vec<&'m mut Memory>) -> Self {
-        let limits = HistoryLimits { changes: 4_000, ..HistoryLimits::default() };
         let mut random = Random::from_seed(plan.seed);
-        let mut server = Server::new(random.next_u64(), limits).without_managed_fields();
+        let mut server = plan.new_server(random.next_u64());
         let now = Moment::default();
         server.bootstrap(now.wall());
         for n in 1..plan.shape.namespaces {
@@ -172,14 +200,19 @@ impl<'m> World<'m> {
             random,
             nodes,
             devices: Vec::new(),
+            boards: None,
             memories,
             switched_off: BTreeSet::new(),
             agenda: Agenda::new(),
             trace: Trace::new(keep),
             checks: Checks::new(&server, plan),
+            leadership: Leadership::default(),
+            freezes: VecDeque::new(),
+            given_up: BTreeMap::new(),
             violation: None,
             ending: Ending::default(),
             counts: Counts::default(),
+            struck: BTreeMap::new(),
             serial: 0,
             happened: (0, 0),
             cursor: server.store().revision(),
@@ -187,6 +220,9 @@ impl<'m> World<'m> {
             nodes_planned: None,
             cluster_planned: None,
             waiting: VecDeque::new(),
+            user_fates: VecDeque::new(),
+            misreported: BTreeSet::new(),
+            kubelets_held_until: now,
             wrong_by_millis: 0,
             server_down_until: now,
             no_bookmarks_until: now,
@@ -212,9 +248,11 @@ impl<'m> World<'m> {
                 self.agenda.plan(at, Happening::Strike(index));
             }
         }
-        self.devices.push(None);
         self.agenda.plan(Moment::default(), Happening::Nodes);
-        self.agenda.plan(Moment::default(), Happening::Boot { device: 0 });
+        for device in 0..plan.managers() {
+            self.devices.push(None);
+            self.agenda.plan(Moment::default(), Happening::Boot { device });
+        }
         self.agenda.plan(plan.shape.horizon, Happening::Heal);
     }
 
@@ -226,6 +264,8 @@ impl<'m> World<'m> {
             lasted: self.now,
             converged_after: self.ending.converged_after(),
             counts: self.counts,
+            struck: self.struck,
+            judged: self.checks.judged(),
             deaths: self.deaths,
         }
     }
@@ -233,15 +273,25 @@ impl<'m> World<'m> {
     /// Lets time pass until everything is over.
     fn live(&mut self) {
         while self.violation.is_none() && !self.ending.is_over() && self.take_step() {}
+        if let Some(carried) = self.boards.as_ref().map(|boards| boards.carried()) {
+            self.note(Actor::Cluster, format_args!("{carried}"));
+        }
     }
 
     /// Lets the next thing happen, if there is one.
     pub(super) fn take_step(&mut self) -> bool {
-        let Some((at, happening)) = self.agenda.next() else { return false };
-        self.now = self.now.max(at);
-        self.happen(happening);
+        let planned = self.agenda.next_at();
+        let inside = self.boards.as_ref().and_then(|boards| boards.next_at());
+        if let Some(at) = inside.filter(|at| planned.is_none_or(|planned| *at < planned)) {
+            self.now = self.now.max(at);
+        } else {
+            let Some((at, happening)) = self.agenda.next() else { return false };
+            self.now = self.now.max(at);
+            self.happen(happening);
+        }
+        let inside = self.with_boards(|boards, world| boards.go_on(world)).unwrap_or_default();
         let (second, happened) = &mut self.happened;
-        *happened += 1;
+        *happened += 1 + inside as u32;
         if *second != self.now.as_micros() / 1_000_000 {
             self.happened = (self.now.as_micros() / 1_000_000, 0);
         } else if *happened > MOST_A_SECOND {
@@ -249,6 +299,17 @@ impl<'m> World<'m> {
             self.violate("nobody spins", detail);
         }
         true
+    }
+
+    /// Lets somebody act on controllers with the driver that is shipped, if there are any.
+    pub(super) fn with_boards<T>(
+        &mut self,
+        act: impl FnOnce(&mut dyn Boards, &mut Self) -> T,
+    ) -> Option<T> {
+        let mut boards = self.boards.take()?;
+        let result = act(&mut *boards, self);
+        self.boards = Some(boards);
+        Some(result)
     }
 
     pub(super) fn happen(&mut self, happening: Happening) {
@@ -268,7 +329,9 @@ impl<'m> World<'m> {
             Happening::Cluster => self.step_cluster(),
             Happening::ClockIsRight => self.set_clock(0),
             Happening::Heal => self.heal(),
+            Happening::TellTheTruth => self.tell_the_truth(),
             Happening::Look => self.look(),
+            Happening::SomebodyLeads => self.somebody_leads(),
         }
     }
 
@@ -326,7 +389,7 @@ impl<'m> World<'m> {
         self.feed_streams();
     }
 
-    fn plan_nodes(&mut self, at: Moment) {
+    pub(super) fn plan_nodes(&mut self, at: Moment) {
         if self.nodes_planned.is_none_or(|planned| at < planned) {
             self.nodes_planned = Some(at);
             self.agenda.plan(at, Happening::Nodes);
@@ -346,8 +409,9 @@ impl<'m> World<'m> {
             return;
         }
         self.nodes_planned = None;
-        if self.server_down_until > self.now {
-            return self.plan_nodes(self.server_down_until);
+        let held_until = self.server_down_until.max(self.kubelets_held_until);
+        if held_until > self.now {
+            return self.plan_nodes(held_until);
         }
         let more = self.nodes.poll(self.now.wall(), &mut self.server);
         self.observe(Actor::Nodes);
@@ -374,37 +438,61 @@ impl<'m> World<'m> {
 
     /// Starts a controller, unless it runs.
     fn boot(&mut self, device: usize) {
-        if self.devices[device].is_some() || self.switched_off.contains(&device) {
+        let has_board = self.boards.as_ref().is_some_and(|boards| boards.runs(device));
+        let is_there = self.devices[device].is_some() || has_board;
+        if is_there || self.switched_off.contains(&device) {
             return;
         }
-        let Some(memory) = self.memories.pop() else { return };
+        if self.memories.is_empty() && self.boards.is_none() {
+            return;
+        }
         let shape = &self.plan.shape;
+        let boot = self.next_serial();
+        let election = self.plan.shape.election.as_ref();
+        let own_rate = election.and_then(|election| election.clock_rates.get(device)).copied();
         let start = Start {
             number: device,
-            boot: self.next_serial(),
+            boot,
             at: self.now,
-            clock_rate: shape.clock_rate,
+            clock_rate: own_rate.unwrap_or(shape.clock_rate),
             lanes: shape.lanes,
             delay_micros: shape.delay_micros,
             settings: Settings {
-                rate: shape.rate,
+                rate: self.rate_of(device),
                 terminating_replicas: shape.terminating_replicas,
                 max_unavailable_stateful_set: shape.max_unavailable_stateful_set,
                 status_lag: Duration::from_millis(shape.status_lag_millis),
+                leader_election: election.map(|_| Election::settings(device, boot)),
                 ..Settings::DEFAULT
             },
             seed: self.plan.seed,
         };
         self.counts.boots += 1;
         self.checks.booted(device);
+        self.leadership.forget(device);
         self.note(Actor::Controller(device), format_args!("boots"));
-        self.devices[device] = Some(Device::new(&start, memory));
-        self.pump(device);
+        if let Some(boards) = &mut self.boards {
+            boards.boot(start, Memory::new(shape));
+        } else if let Some(memory) = self.memories.pop() {
+            self.devices[device] = Some(Device::new(&start, memory));
+            self.pump(device);
+        }
+    }
+
+    /// The rate limit of a controller. Of two at once, one may not know yet what the other does, and each
+    /// puts right what the other says. A rate limit holds that up, or a status that waits; without either,
+    /// two kube-controller-managers go on as fast as the network lets them, too. So who joins has one.
+    fn rate_of(&self, device: usize) -> Option<Rate> {
+        let shape = &self.plan.shape;
+        let joins = device >= self.plan.managers();
+        let is_held_up = shape.rate.is_some() || shape.status_lag_millis > 0;
+        if joins && !is_held_up { Some(Rate::KUBERNETES) } else { shape.rate }
     }
 
     pub(super) fn switch_off(&mut self, device: usize) {
         self.switched_off.insert(device);
-        if self.devices[device].take().is_some() {
+        let had_board = self.boards.as_mut().is_some_and(|boards| boards.stop(device));
+        if self.devices[device].take().is_some() || had_board {
             self.note(Actor::Controller(device), format_args!("is switched off"));
             self.checks.died(device);
         }
@@ -413,11 +501,16 @@ impl<'m> World<'m> {
     /// A controller loses power; it is back after a while.
     pub(super) fn kill(&mut self, device: usize) {
         if self.devices[device].take().is_some() {
-            self.note(Actor::Controller(device), format_args!("dies"));
-            self.checks.died(device);
-            let back = self.now.plus_millis(100 + self.random.below(3_000));
-            self.agenda.plan(back, Happening::Boot { device });
+            self.has_died(device);
         }
+    }
+
+    /// A controller has lost power; it is back after a while.
+    pub(super) fn has_died(&mut self, device: usize) {
+        self.note(Actor::Controller(device), format_args!("dies"));
+        self.checks.died(device);
+        let back = self.now.plus_millis(100 + self.random.below(3_000));
+        self.agenda.plan(back, Happening::Boot { device });
     }
 
     fn wake(&mut self, device: usize, boot: u64) {

@@ -105,8 +105,10 @@ mod tests {
         let mut run = Run {
             trace: Vec::new(),
             finals: scenario.recording.finals.clone(),
+            objects: Vec::new(),
             answers: scenario.recording.answers.clone(),
             failures: Vec::new(),
+            is_in_real_time: false,
             took: Duration::ZERO,
         };
         let before = Ending::of(&scenario, &run);

@@ -7,7 +7,7 @@
 //! faults.
 //!
 //! Unless all is asked for, deaths that leave the same behind (see [`picokube::sim::Deaths`]) share
-//! a run, and one event of twenty is struck; `PICOKUBE_SWEEP` chooses which.
+//! a run, and one event of twenty is struck: the commit, or `PICOKUBE_SWEEP`, chooses which.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -16,6 +16,8 @@
 //! | `PICOKUBE_SWEEP_BLOWS` | some of `kill-before,kill-after,drop,delay,rewind` |
 //! | `PICOKUBE_SWEEP_POINT` | one point, such as `kill-after:17`: its whole trace is printed |
 
+#[path = "../support/commit.rs"]
+mod commit;
 mod ending;
 mod point;
 mod theatre;
@@ -47,15 +49,10 @@ const TURNS: u64 = 20;
 
 /// Facets that races decide which the simulation lets end otherwise: scenario and facet.
 ///
-/// - Of equal pods another one goes, see [`Ending`].
 /// - The garbage collector is so quick that a pod is seen to go before its ReplicaSet is.
 /// - Pods that go take no time, or come in another order, and ReplicaSets and StatefulSets tell so
 ///   more or less often.
-const OTHER_RACES: [(&str, &str); 12] = [
-    ("d-scale-down-colocated", "events"),
-    ("d-scale-down-colocated", "pods-left"),
-    ("d-scale-down-colocated-young", "events"),
-    ("d-scale-down-colocated-young", "pods-left"),
+const OTHER_RACES: [(&str, &str); 8] = [
     ("d-delete-background", "pod-order"),
     ("d-hash-collision", "pod-order"),
     ("dt-scale-down", "strict-Deployment"),
@@ -110,11 +107,11 @@ enum Choice {
 
 impl Choice {
     fn made() -> Result<Self> {
-        match env::var("PICOKUBE_SWEEP").as_deref() {
-            Ok("all") => Ok(Self::All),
-            Ok(turn) => Ok(Self::Turn(turn.parse().context("PICOKUBE_SWEEP: `all` or a turn")?)),
-            Err(_) => Ok(Self::Turn(0)),
+        if env::var("PICOKUBE_SWEEP").is_ok_and(|choice| choice == "all") {
+            return Ok(Self::All);
         }
+        let (turn, _) = commit::beginning("PICOKUBE_SWEEP");
+        Ok(Self::Turn(turn % TURNS))
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Result, bail};
 use picokube::server::request::Request;
 use picokube::sim::{
-    Fault, Moment, Outcome, Plan, Room, Shape, Spectator, Stage, Timed, Violation, stage,
+    Fault, Moment, Outcome, Plan, Room, Selectors, Shape, Spectator, Stage, Timed, Violation, stage,
 };
 use picokube_golden::direct::{Call, Direct, Reply};
 use picokube_golden::namespace::Namespace;
@@ -41,10 +41,25 @@ pub(crate) fn perform(
     detail: Detail,
     keep: usize,
 ) -> Result<(Result<Run>, Outcome)> {
+    perform_after(scenario, faults, detail, keep, || {})
+}
+
+/// The same, after something has been done that takes real time.
+fn perform_after(
+    scenario: &Arc<Scenario>,
+    faults: Vec<Timed<Fault>>,
+    detail: Detail,
+    keep: usize,
+    delay: impl FnOnce(),
+) -> Result<(Result<Run>, Outcome)> {
     let plan = Plan { seed: 1, shape: shape(scenario), actions: Vec::new(), faults };
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build()?;
-    Ok(stage(&plan, keep, |stage| runtime.block_on(Theatre::new(stage).play(scenario, detail))))
+    Ok(stage(&plan, keep, |stage| {
+        delay();
+        // Only inside of the runtime is it the paused clock that is read.
+        runtime.block_on(async { Theatre::new(stage).play(scenario, detail).await })
+    }))
 }
 
 /// A cluster like that of the tests over HTTP: pods are moved by the scenario alone.
@@ -54,6 +69,7 @@ fn shape(scenario: &Scenario) -> Shape {
         deployments: 0,
         stateful_sets: 0,
         with_stateful_sets: scenario.name.starts_with('s'),
+        replication_controllers: 0,
         namespaces: 1,
         nodes: 0,
         lanes: 4,
@@ -63,7 +79,11 @@ fn shape(scenario: &Scenario) -> Shape {
         max_unavailable_stateful_set: is_on(MAX_UNAVAILABLE),
         delay_micros: (200, 500),
         clock_rate: 1000,
+        election: None,
+        shipping: None,
         room: Room::Roomy,
+        selectors: Selectors::Labels,
+        managed_fields: false,
         // Nobody puts right what the scenario has done.
         horizon: Moment::from_secs(1_000_000),
         silence_secs: 0,
@@ -151,5 +171,27 @@ impl<'s, 'm> Theatre<'s, 'm> {
             let all = told.split_inclusive(|byte| *byte == b'\n');
             all.into_iter().all(|line| lines.send(line.to_vec().into()).is_ok())
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use picokube_golden::directory;
+
+    use super::*;
+
+    /// On a busy machine, a thread may be kept from going on wherever it is.
+    #[test]
+    fn a_run_is_the_same_however_long_it_takes_to_begin() -> Result<()> {
+        let scenario = Arc::new(Scenario::load(&directory().join("s-adopt-pod"))?);
+        let hash = |delay: Duration| -> Result<u64> {
+            let pause = || thread::sleep(delay);
+            let (run, outcome) = perform_after(&scenario, Vec::new(), Detail::Ending, 0, pause)?;
+            run.map(|_| outcome.trace.hash())
+        };
+        assert_eq!(hash(Duration::ZERO)?, hash(Duration::from_millis(700))?);
+        Ok(())
     }
 }

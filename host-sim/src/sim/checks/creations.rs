@@ -19,8 +19,7 @@ pub(super) fn check(
         return Ok(());
     }
     let Body::Splice(splice) = &issued.request.body else { return Ok(()) };
-    let cache = issued.cache;
-    let Some(set) = cache.replica_sets.find_uid(splice.uid) else {
+    let Some(set) = issued.keeper(splice.uid) else {
         return Err((PROPERTY, "the ReplicaSet is not in the cache".to_owned()));
     };
     // Those under way may be there already: the watch can be faster than the answer.

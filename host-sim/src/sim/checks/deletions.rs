@@ -1,11 +1,10 @@
 //! A ReplicaSet deletes only pods that are its own, and only as many as are too many.
 
 use picokube_core::kind::Kind;
-use picokube_core::link::Slot;
 
 use super::super::operation::{Operation, Verb};
 use super::wanted::Wanted;
-use super::{Flights, Issued, Verdict};
+use super::{Flights, Issued, KEEPERS, Keeper, Tables, Verdict};
 
 pub(super) const OWNED: &str = "only own pods are deleted";
 pub(super) const SURPLUS: &str = "only surplus pods are deleted";
@@ -18,7 +17,8 @@ pub(super) fn check(wanted: &Wanted, flights: &Flights, issued: &Issued<'_, '_>)
     if is_of_stateful_set(issued) {
         return Ok(());
     }
-    let set = owner_of_pod(issued).and_then(|set| Some((set, cache.replica_sets.get(set)?.uid())));
+    let set = owner_of_pod(issued);
+    let set = set.and_then(|set| Some((set, cache.table_of(set.0).get(set.1)?.uid())));
     let Some((set, uid)) = set else {
         return Err((OWNED, "no ReplicaSet in the cache owns the pod".to_owned()));
     };
@@ -42,10 +42,11 @@ fn is_of_stateful_set(issued: &Issued<'_, '_>) -> bool {
     pod.is_some_and(|pod| issued.cache.owner_of(Kind::Pod, pod).of(Kind::StatefulSet).is_some())
 }
 
-/// The ReplicaSet whose pod a request is about.
-pub(super) fn owner_of_pod(issued: &Issued<'_, '_>) -> Option<Slot> {
+/// The ReplicaSet or ReplicationController whose pod a request is about.
+pub(super) fn owner_of_pod(issued: &Issued<'_, '_>) -> Option<Keeper> {
     let cache = issued.cache;
     let operation = issued.operation;
     let pod = cache.pods.find(cache.texts, &operation.namespace, &operation.name)?;
-    cache.owner_of(Kind::Pod, pod).of(Kind::ReplicaSet)
+    let owner = cache.owner_of(Kind::Pod, pod);
+    KEEPERS.into_iter().find_map(|kind| Some((kind, owner.of(kind)?)))
 }

@@ -26,8 +26,8 @@ impl Sizes {
     pub(super) fn check(&self, http: &HttpRequest, model: &Model) -> Verdict {
         let is_event = http.method == http::Method::POST && http.path.ends_with("/events");
         let event = is_event.then(|| serde_json::from_slice(&http.body).unwrap_or(Value::Null));
-        let created = event.as_ref().and_then(created).zip(model.past.as_ref());
-        if let Some((key, _)) = created.filter(|(key, past)| !past.has_been("pods", key)) {
+        let created = event.as_ref().and_then(created);
+        if let Some(key) = created.filter(|key| !model.past.has_been("pods", key)) {
             return Err((PROPERTY, format!("pod {key} has never been there")));
         }
         let Some((key, size)) = event.as_ref().and_then(scaled) else { return Ok(()) };

@@ -15,6 +15,8 @@ pub(super) const LOOK: &str = "nothing is adopted without a look at the live own
 
 /// What the controllers of Deployments and ReplicaSets have to know.
 const OF_DEPLOYMENTS: [Kind; 3] = [Kind::Pod, Kind::ReplicaSet, Kind::Deployment];
+/// What that of ReplicationControllers has to know.
+const OF_CONTROLLERS: [Kind; 2] = [Kind::Pod, Kind::ReplicationController];
 /// What the controller of StatefulSets has to know.
 const OF_SETS: [Kind; 4] =
     [Kind::Pod, Kind::StatefulSet, Kind::ControllerRevision, Kind::PersistentVolumeClaim];
@@ -30,14 +32,16 @@ impl Looks {
         let is_complete = match operation.resource.as_str() {
             "deployments" | "replicasets" => has_all(&OF_DEPLOYMENTS),
             "statefulsets" | "controllerrevisions" | "persistentvolumeclaims" => has_all(&OF_SETS),
-            _ => has_all(&OF_DEPLOYMENTS) || has_all(&OF_SETS),
+            "replicationcontrollers" => has_all(&OF_CONTROLLERS),
+            _ => has_all(&OF_DEPLOYMENTS) || has_all(&OF_SETS) || has_all(&OF_CONTROLLERS),
         };
         if !is_complete {
             return Err((SYNCED, "a list is missing".to_owned()));
         }
         let key = |name: &str| format!("{}/{name}", operation.namespace);
         if operation.verb == Verb::Get {
-            let owners = ["replicasets", "deployments", "statefulsets"].into_iter();
+            let owners = ["replicasets", "deployments", "statefulsets", "replicationcontrollers"];
+            let owners = owners.into_iter();
             let owners = owners.filter(|plural| *plural == operation.resource);
             self.0.extend(owners.map(|plural| (issued.device, plural, key(&operation.name))));
         }
@@ -46,6 +50,7 @@ impl Looks {
         };
         let owner = match operation.resource.as_str() {
             "pods" if kind == "StatefulSet" => "statefulsets",
+            "pods" if kind == "ReplicationController" => "replicationcontrollers",
             "pods" => "replicasets",
             "replicasets" => "deployments",
             "controllerrevisions" => "statefulsets",

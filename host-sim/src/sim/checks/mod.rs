@@ -5,27 +5,34 @@
 //! are about what becomes of the cluster: they look at every change of an object, and at who made
 //! it.
 
+mod bases;
 mod born;
 mod causes;
 mod creations;
 mod deletions;
+pub(in crate::sim) mod deployments;
 mod events;
+mod leadership;
 mod looks;
 mod model;
+mod own;
 mod ownership;
 mod past;
 mod recreate;
 mod revisions;
 mod rolling;
+mod selector;
 mod sets;
 mod statuses;
-mod templates;
 mod wanted;
 mod workers;
 
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
 use picokube_core::link::Slot;
-use picokube_core::manager::{Body, Failure, Make, Request, Ticket};
-use picokube_core::store::{Cache, Entry, Kind, Pod};
+use picokube_core::manager::{Body, Failure, Make, Method, Request, Ticket};
+use picokube_core::store::{Cache, Entry, Kind, Pod, ReplicaSet, Table};
 use picokube_core::wire::Uid;
 
 use crate::server::Server;
@@ -35,32 +42,31 @@ use crate::time::Timestamp;
 
 use super::clock::Moment;
 use super::device::Device;
-use super::fault::Fault;
 use super::operation::{Operation, Verb};
 use super::plan::Plan;
 use super::trace::Actor;
 
+use deployments::Act;
+pub(super) use leadership::{Leadership, Leaving};
 pub(super) use model::{Change, Facts, Model};
+use own::Own;
 pub(super) use past::Basis;
-use past::Past;
+use past::View;
 use sets::Sets;
 pub(super) use sets::names;
 
-/// What is looked at; the first three without StatefulSets.
-const RESOURCES: [&str; 6] = [
-    "deployments",
-    "replicasets",
-    "pods",
-    "statefulsets",
-    "controllerrevisions",
-    "persistentvolumeclaims",
-];
+/// What is always looked at.
+const RESOURCES: [&str; 3] = ["deployments", "replicasets", "pods"];
+/// Likewise, with StatefulSets.
+const OF_SETS: [&str; 3] = ["statefulsets", "controllerrevisions", "persistentvolumeclaims"];
+/// Likewise, with ReplicationControllers.
+const OF_CONTROLLERS: [&str; 1] = ["replicationcontrollers"];
 
 /// The moment at which a request leaves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instant {
     pub(super) now: Moment,
-    /// What the server's clock shows.
+    /// The latest that the controller may take the time to be.
     pub(super) wall: Timestamp,
     /// The server's newest version.
     pub(super) version: u64,
@@ -96,11 +102,18 @@ pub(super) struct Checks {
     looks: looks::Looks,
     sizes: events::Sizes,
     sets: Sets,
-    /// Whether controllers may work on what is no longer so: a second one, or old lists.
-    views_may_differ: bool,
-    /// Whether whoever sent the request at hand has given it up: it may come after what was sent
-    /// instead.
-    is_overtaken: bool,
+    bases: bases::Bases,
+    own: Own,
+    /// What the request at hand may have been decided on.
+    basis: Option<Basis>,
+    /// Whether its controller awaits the answer.
+    is_awaited: bool,
+    /// It may have been decided on anything: of StatefulSets too many histories would have to be tried.
+    is_anything: bool,
+    /// Answers that are being told.
+    answers: Vec<(usize, Ticket, Bytes)>,
+    /// Changes that were judged, by resource and by what was done.
+    judged: BTreeMap<(&'static str, &'static str), u64>,
 }
 
 /// A request that leaves a controller.
@@ -122,6 +135,24 @@ pub(super) struct Found {
     pub(super) lines: Vec<String>,
 }
 
+/// A ReplicaSet or a ReplicationController, as a controller knows it.
+type Keeper = (Kind, Slot);
+const KEEPERS: [Kind; 2] = [Kind::ReplicaSet, Kind::ReplicationController];
+
+/// Where ReplicaSets and ReplicationControllers are cached, which are kept alike.
+trait Tables<'m> {
+    fn table_of(&self, kind: Kind) -> &Table<'m, ReplicaSet>;
+}
+
+impl<'m> Tables<'m> for Cache<'m> {
+    fn table_of(&self, kind: Kind) -> &Table<'m, ReplicaSet> {
+        match kind {
+            Kind::ReplicationController => &self.replication_controllers,
+            _ => &self.replica_sets,
+        }
+    }
+}
+
 /// Requests that are under way.
 #[derive(Debug, Default)]
 pub(super) struct Flights(Vec<Flight>);
@@ -131,12 +162,15 @@ pub(super) struct Flights(Vec<Flight>);
 pub(super) struct Flight {
     device: usize,
     ticket: Ticket,
+    sent: Moment,
     pub(super) operation: Operation,
     document: String,
     /// The owner of the pod that is created or deleted.
     owner: Option<Uid>,
-    /// The version of its object that the controller knew.
-    knew: Option<u64>,
+    /// What it may have been decided on.
+    basis: Option<Basis>,
+    /// From when on it is sent again, if the server has asked for that.
+    again_from: Option<Moment>,
 }
 
 impl Checks {
@@ -145,22 +179,13 @@ impl Checks {
             let at = server.stored_kinds().iter().position(|kind| kind.plural == plural);
             ResourceId(at.unwrap_or(0) as u16)
         };
-        let confuses = |fault: Fault| {
-            matches!(
-                fault,
-                Fault::SecondController(_) | Fault::OldLists(_) | Fault::WrongClock { .. }
-            )
-        };
-        let looked_at: &[&'static str] = match plan.shape.with_stateful_sets {
-            true => &RESOURCES,
-            false => &RESOURCES[..3],
-        };
+        let of_sets = OF_SETS.into_iter().filter(|_| plan.shape.with_stateful_sets);
+        let has_controllers = plan.shape.replication_controllers > 0;
+        let of_controllers = OF_CONTROLLERS.into_iter().filter(|_| has_controllers);
+        let looked_at = RESOURCES.into_iter().chain(of_sets).chain(of_controllers);
         Self {
-            resources: looked_at.iter().map(|plural| (id(plural), *plural)).collect(),
-            model: Model {
-                past: plan.shape.with_stateful_sets.then(Past::default),
-                ..Model::default()
-            },
+            resources: looked_at.map(|plural| (id(plural), plural)).collect(),
+            model: Model::default(),
             sets: Sets::new(plan),
             flights: Flights::default(),
             postponed: Flights::default(),
@@ -170,8 +195,13 @@ impl Checks {
             born: born::Born::default(),
             looks: looks::Looks::default(),
             sizes: events::Sizes::default(),
-            is_overtaken: false,
-            views_may_differ: plan.faults.iter().any(|fault| confuses(fault.what)),
+            bases: bases::Bases::default(),
+            own: Own::default(),
+            basis: None,
+            is_awaited: false,
+            is_anything: false,
+            answers: Vec::new(),
+            judged: BTreeMap::new(),
         }
     }
 
@@ -202,7 +232,10 @@ impl Checks {
         self.postponed.0.retain(|flight| flight.device != device);
         self.wanted.forget(device);
         self.rolling.forget(device);
-        self.causes.excuse(device);
+        self.causes.forget(device);
+        self.bases.forget(device);
+        self.own.forget(device);
+        self.answers.retain(|(of, ..)| *of != device);
         self.born.forget(device);
         self.looks.forget(device);
         self.sets.forget(device);
@@ -231,14 +264,32 @@ impl Checks {
         let flight = Flight {
             device: number,
             ticket: request.ticket,
+            sent: at.now,
             operation: operation.clone(),
             document: document.to_owned(),
             owner: issued.owner(),
-            knew: issued.known_version(),
+            basis: None,
+            again_from: None,
         };
-        let is_again = self.postponed.take(|postponed| postponed.is_same_as(&flight)).is_some();
+        // One that looks the same may leave before its time has come: another pod of a burst.
+        let before = self.postponed.take(|postponed| {
+            postponed.is_same_as(&flight) && postponed.again_from.is_some_and(|from| from <= at.now)
+        });
+        let is_again = before.is_some();
         let is_held_up = self.postponed.of(number).next().is_some();
-        let basis = self.sets.issued(&self.model, &issued, &device.told, at, is_again, is_held_up);
+        let told = &device.told;
+        let of_sets = self.sets.issued(&self.model, &issued, told, at, is_again, is_held_up);
+        let basis = of_sets.unwrap_or_else(|| match before.and_then(|before| before.basis) {
+            Some(before) => Basis { until: at.version, wall: at.wall, ..before },
+            None => {
+                let there_again = self.own.there_again(number);
+                self.bases.issued(&self.model, &issued, told, there_again, at)
+            }
+        });
+        let lately = self.bases.lately(number, told, at.now);
+        let path = request.target.split('?').next().unwrap_or_default();
+        let basis = Basis { lately, answered: self.causes.of(number, path), ..basis };
+        let flight = Flight { basis: Some(basis.clone()), ..flight };
         if is_again {
             self.flights.0.push(flight);
             return (basis, Ok(()));
@@ -268,16 +319,36 @@ impl Checks {
         creations::check(&self.wanted, &self.flights, &self.born, issued)
     }
 
-    /// The server has asked a controller to send its request again later.
-    pub(super) fn postponed(&mut self, device: usize, ticket: Ticket) {
+    /// A controller has been told of a kind up to a version: by an event, or by a list of all there were.
+    pub(super) fn told(&mut self, device: usize, kind: Kind, version: u64, by_list: bool) {
+        if kind == Kind::Pod {
+            self.own.told(device, version, by_list, &self.model.past);
+        }
+    }
+
+    /// The server has asked a controller to send its request again later, not before then by any clock.
+    pub(super) fn postponed(&mut self, device: usize, ticket: Ticket, from: Moment) {
         let flight = self.flights.take(|flight| flight.device == device && flight.ticket == ticket);
-        self.postponed.0.extend(flight);
+        self.postponed.0.extend(flight.map(|it| Flight { again_from: Some(from), ..it }));
         self.sets.hold_up(device);
     }
 
-    /// A controller is told that its request is done.
-    pub(super) fn done(&mut self, device: usize, request: &Request, body: &[u8]) {
+    /// A controller begins to be told that its request is done.
+    pub(super) fn done(&mut self, device: usize, ticket: Ticket, body: Bytes) {
+        self.answers.push((device, ticket, body));
+    }
+
+    /// A controller has been told that its request is done.
+    fn knows(&mut self, device: usize, request: &Request, body: &[u8]) {
         self.born.done(device, request, body);
+        self.own.done(device, request, body);
+        // What it has only looked at is as it was.
+        if request.method == Method::Patch
+            && let Some(version) = super::stream::version_in(body)
+        {
+            let path = request.target.split('?').next().unwrap_or_default();
+            self.causes.answered(device, path, version);
+        }
     }
 
     /// A request of a controller has ended.
@@ -286,46 +357,45 @@ impl Checks {
         device: &Device<'_>,
         request: &Request,
         end: Result<(), Failure>,
+        now: Moment,
     ) {
-        self.flights.remove(device.number, request.ticket);
-        if end.is_err() {
-            let path = request.target.split('?').next().unwrap_or_default();
-            self.causes.failed(device.number, path);
+        let number = device.number;
+        let is_it = |flight: &Flight| flight.device == number && flight.ticket == request.ticket;
+        if let Some(flight) = self.flights.take(is_it) {
+            self.bases.ended(number, flight.sent, now);
+        }
+        let is_it = |(of, ticket, _): &(usize, Ticket, Bytes)| {
+            *of == device.number && *ticket == request.ticket
+        };
+        let answer = self.answers.iter().position(is_it).map(|at| self.answers.swap_remove(at));
+        if let (Ok(()), Some((number, _, body))) = (end, &answer) {
+            self.knows(*number, request, body);
+        }
+        if end.is_err() || answer.is_none() {
+            self.own.lost(device.number, request, &self.model);
         }
     }
 
-    /// A request arrives. What it does is judged with leniency if its sender no longer waits for
-    /// it: he knows nothing of it, and may have sent another one since.
-    pub(super) fn arrives(&mut self, is_overtaken: bool, basis: Option<Basis>) {
-        self.is_overtaken = is_overtaken;
-        self.sets.arrives(basis);
+    /// A request of a controller arrives of which nobody knows what it was decided on, nor whether its
+    /// controller awaits an answer.
+    pub(super) fn arrives_unknown(&mut self, basis: Basis) {
+        self.arrives(Some(basis), false);
+        self.is_anything = true;
+    }
+
+    /// A request arrives: of a controller that awaits the answer, or has died or given that up meanwhile.
+    pub(super) fn arrives(&mut self, basis: Option<Basis>, is_awaited: bool) {
+        self.basis = basis;
+        self.is_awaited = is_awaited;
     }
 
     /// The server has carried out a write of a controller.
-    pub(super) fn wrote(&mut self, device: usize, http: &HttpRequest, changed: bool) -> Verdict {
+    pub(super) fn wrote(&mut self, http: &HttpRequest, changed: bool) -> Verdict {
         self.sizes.check(http, &self.model)?;
-        if self.views_may_differ || self.is_overtaken || self.has_changed_since(device, http) {
-            return Ok(());
+        match &self.basis {
+            Some(basis) if !changed => causes::check(&self.model, basis, http),
+            _ => Ok(()),
         }
-        if self.sets.may_change_nothing(http) {
-            return Ok(());
-        }
-        self.causes.wrote(device, http, changed)
-    }
-
-    /// Whether the object of a write has changed since the controller heard of it for the last
-    /// time: somebody else may have done the same.
-    fn has_changed_since(&self, device: usize, http: &HttpRequest) -> bool {
-        self.flights.of(device).filter(|flight| flight.operation.path_is(&http.path)).any(
-            |flight| {
-                let Operation { resource, namespace, name, .. } = &flight.operation;
-                let key = format!("{namespace}/{name}");
-                let object = self.model.all(resource).find(|object| object.key == key);
-                let version = object.map(|it| &it.object["metadata"]["resourceVersion"]);
-                let version = version.and_then(|version| version.as_str()?.parse().ok());
-                version != flight.knew
-            },
-        )
     }
 
     /// Objects have changed.
@@ -351,67 +421,54 @@ impl Checks {
                 seen.after.iter().for_each(|after| self.sizes.note(after));
                 let told = seen.told();
                 found.lines.push(format!("{plural}/{} {how} @{}{told}", entry.key, entry.revision));
+                if matches!(actor, Actor::Controller(_)) {
+                    *self.judged.entry((plural, seen.done())).or_default() += 1;
+                }
                 if found.verdict.is_ok() {
                     found.verdict = self.judge(actor, &seen);
+                }
+                if self.is_awaited {
+                    self.own.note(actor, &seen, entry.revision);
                 }
             }
         }
         found
     }
 
+    /// Changes of controllers that were judged, by resource and by what was done.
+    pub(super) fn judged(&self) -> BTreeMap<(&'static str, &'static str), u64> {
+        self.judged.clone()
+    }
+
     fn judge(&self, actor: Actor, change: &Change) -> Verdict {
-        if !matches!(actor, Actor::Controller(_)) {
-            return Ok(());
-        }
-        statuses::check(change, self.views_may_differ || self.is_overtaken)?;
+        let (Actor::Controller(device), Some(basis)) = (actor, &self.basis) else { return Ok(()) };
+        let view = View::new(&self.model.past, basis);
+        statuses::check(view.lately(), change)?;
         ownership::check(&self.model, change)?;
         revisions::check_history(change)?;
-        self.sets.check(&self.model, change)?;
-        if !self.views_may_differ {
-            templates::check(&self.model, change)?;
+        if !self.is_anything {
+            self.sets.check(view, &self.model, change)?;
         }
-        Ok(())
+        deployments::check(Act { view, own: &self.own, device }, change)
     }
 }
 
 impl Issued<'_, '_> {
-    /// The pods of a ReplicaSet that count, as the controller knows them.
-    fn claimed(&self, set: Slot) -> impl Iterator<Item = (Slot, Entry<'_, Pod>)> {
+    /// The pods of a ReplicaSet or ReplicationController that count, as the controller knows them.
+    fn claimed(&self, (kind, set): Keeper) -> impl Iterator<Item = (Slot, Entry<'_, Pod>)> {
         let cache = self.cache;
-        let rs = cache.replica_sets.get(set);
+        let rs = cache.table_of(kind).get(set);
         let is_claimed = move |pod: &Entry<'_, Pod>| {
             let labels = pod.record.labels;
             let selects = rs.is_some_and(|rs| rs.record.selector.matches(cache.texts, labels));
             pod.record.is_active() && selects
         };
-        cache.pods_of(Kind::ReplicaSet, set).filter(move |(_, pod)| is_claimed(pod))
+        cache.pods_of(kind, set).filter(move |(_, pod)| is_claimed(pod))
     }
 
-    /// The version of the request's object, as the controller knows it.
-    fn known_version(&self) -> Option<u64> {
-        let (cache, Operation { resource, namespace, name, .. }) = (self.cache, self.operation);
-        let texts = &*cache.texts;
-        let version = match resource.as_str() {
-            "pods" => cache.pods.get(cache.pods.find(texts, namespace, name)?)?.version(),
-            "replicasets" => {
-                let slot = cache.replica_sets.find(texts, namespace, name)?;
-                cache.replica_sets.get(slot)?.version()
-            }
-            "statefulsets" => {
-                let slot = cache.stateful_sets.find(texts, namespace, name)?;
-                cache.stateful_sets.get(slot)?.version()
-            }
-            "controllerrevisions" => {
-                let slot = cache.controller_revisions.find(texts, namespace, name)?;
-                cache.controller_revisions.get(slot)?.version()
-            }
-            "persistentvolumeclaims" => {
-                let slot = cache.persistent_volume_claims.find(texts, namespace, name)?;
-                cache.persistent_volume_claims.get(slot)?.version()
-            }
-            _ => cache.deployments.get(cache.deployments.find(texts, namespace, name)?)?.version(),
-        };
-        Some(version.number())
+    /// The ReplicaSet or ReplicationController with this uid.
+    fn keeper(&self, uid: Uid) -> Option<Keeper> {
+        KEEPERS.into_iter().find_map(|kind| Some((kind, self.cache.table_of(kind).find_uid(uid)?)))
     }
 
     /// The owner of the pod that is created or deleted.
@@ -419,8 +476,8 @@ impl Issued<'_, '_> {
         match &self.request.body {
             Body::Splice(splice) => Some(splice.uid),
             Body::Empty | Body::Document if self.operation.is(Verb::Delete, "pods") => {
-                let set = deletions::owner_of_pod(self)?;
-                self.cache.replica_sets.get(set).map(|set| set.uid())
+                let (kind, set) = deletions::owner_of_pod(self)?;
+                self.cache.table_of(kind).get(set).map(|set| set.uid())
             }
             Body::Empty | Body::Document => None,
         }
@@ -455,9 +512,5 @@ impl Flights {
     fn take(&mut self, is_it: impl Fn(&Flight) -> bool) -> Option<Flight> {
         let at = self.0.iter().position(is_it)?;
         Some(self.0.remove(at))
-    }
-
-    fn remove(&mut self, device: usize, ticket: Ticket) {
-        self.0.retain(|flight| flight.device != device || flight.ticket != ticket);
     }
 }

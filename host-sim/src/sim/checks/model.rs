@@ -16,8 +16,8 @@ pub(in crate::sim) struct Model {
     pub(in crate::sim) objects: BTreeMap<String, Rc<Facts>>,
     /// Objects that are gone, and since when.
     pub(in crate::sim) gone: BTreeMap<String, Moment>,
-    /// What there was, where that matters.
-    pub(in crate::sim) past: Option<Past>,
+    /// What there was.
+    pub(in crate::sim) past: Past,
 }
 
 /// What is known of an object.
@@ -51,9 +51,7 @@ impl Model {
         let before = self.objects.remove(&uid);
         if change.kind == ChangeKind::Deleted {
             self.gone.insert(uid, now);
-            self.past
-                .iter_mut()
-                .for_each(|past| past.add(plural, &entry.key, entry.revision, None));
+            self.past.add(plural, &entry.key, entry.revision, None);
             return Change { before, after: None };
         }
         let object = entry.parse();
@@ -68,9 +66,7 @@ impl Model {
         let facts = Rc::new(facts);
         self.objects.insert(uid, facts.clone());
         let after = Some(facts.clone());
-        self.past.iter_mut().for_each(|past| {
-            past.add(plural, &entry.key, entry.revision, after.clone());
-        });
+        self.past.add(plural, &entry.key, entry.revision, after.clone());
         Change { before, after: Some(facts) }
     }
 
@@ -111,6 +107,12 @@ impl Facts {
         self.object["status"][field].as_i64().unwrap_or_default()
     }
 
+    /// Its `resourceVersion`.
+    pub(in crate::sim) fn version(&self) -> u64 {
+        let version = self.object["metadata"]["resourceVersion"].as_str();
+        version.and_then(|version| version.parse().ok()).unwrap_or(0)
+    }
+
     pub(in crate::sim) fn annotation(&self, name: &str) -> Option<&str> {
         self.object["metadata"]["annotations"][name].as_str()
     }
@@ -123,6 +125,22 @@ impl Facts {
 }
 
 impl Change {
+    /// What was done, in a word.
+    pub(in crate::sim) fn done(&self) -> &'static str {
+        match (&self.before, &self.after) {
+            (None, _) => "created",
+            (Some(_), None) => "deleted",
+            (Some(before), Some(after)) if before.deleting != after.deleting => "deleted",
+            (Some(before), Some(after)) if before.controller != after.controller => {
+                "adopted or let go"
+            }
+            (Some(before), Some(after)) if before.object["spec"] != after.object["spec"] => {
+                "changed"
+            }
+            _ => "status or metadata written",
+        }
+    }
+
     /// What there is to say about it in a trace.
     pub(in crate::sim) fn told(&self) -> String {
         let Some(after) = &self.after else { return String::new() };

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::operation::Verb;
 use super::model::{Change, Facts, Model};
-use super::{Issued, Verdict};
+use super::{Issued, Tables, Verdict};
 
 pub(super) const ADOPTION: &str = "only matching orphans are adopted";
 pub(super) const BIRTH: &str = "what is created has its owner from the beginning";
@@ -40,7 +40,8 @@ fn is_selected(issued: &Issued<'_, '_>, owner: Uid) -> Option<bool> {
     let (namespace, name) = (operation.namespace.as_str(), operation.name.as_str());
     if operation.resource == "pods" {
         let pod = cache.pods.get(cache.pods.find(texts, namespace, name)?)?;
-        let rs = cache.replica_sets.get(cache.replica_sets.find_uid(owner)?)?;
+        let (kind, set) = issued.keeper(owner)?;
+        let rs = cache.table_of(kind).get(set)?;
         return Some(rs.record.selector.matches(texts, pod.record.labels));
     }
     let rs = cache.replica_sets.get(cache.replica_sets.find(texts, namespace, name)?)?;

@@ -9,7 +9,7 @@
 //! and lists one object after the other. All versions are the server's real ones; nothing of this
 //! is asked of the controller.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use picokube_core::kind::Kind;
@@ -32,12 +32,17 @@ pub(in crate::sim) struct Basis {
     pub(super) told: Told,
     /// The server's newest version when the request left.
     pub(super) until: u64,
-    /// What its clock showed then.
+    /// The latest that the controller may have taken the time to be.
     pub(super) wall: Timestamp,
     /// The pods whose deletion was asked for just before, in the same sync.
     pub(super) deleted: Vec<String>,
-    /// Just before, in the same sync, a claim was given to somebody else.
-    pub(super) follows_claim: bool,
+    /// The pods that the controller had deleted, and that were there again by what it was told since: see
+    /// [`own`](super::own).
+    pub(super) there_again: BTreeSet<String>,
+    /// The version of its object that an answer had told of.
+    pub(super) answered: u64,
+    /// How far the controller had been told a while before: see [`Bases`](super::bases::Bases).
+    pub(super) lately: Told,
 }
 
 /// What a controller may have known.
@@ -45,6 +50,7 @@ pub(in crate::sim) struct Basis {
 pub(super) struct View<'v> {
     pub(super) past: &'v Past,
     pub(super) basis: &'v Basis,
+    told: Told,
 }
 
 impl Past {
@@ -63,6 +69,50 @@ impl Past {
         self.0.contains_key(&(plural, key.to_owned()))
     }
 
+    /// Whether there ever was an object like that under a key.
+    pub(in crate::sim) fn ever(
+        &self,
+        plural: &'static str,
+        key: &str,
+        is: impl Fn(&Facts) -> bool,
+    ) -> bool {
+        let all = self.0.get(&(plural, key.to_owned())).into_iter().flatten();
+        all.filter_map(|(_, facts)| facts.as_deref()).any(is)
+    }
+
+    /// Whether an object is gone, and another one was not like that when it went.
+    pub(in crate::sim) fn gone_while_not(
+        &self,
+        (plural, key): (&'static str, &str),
+        other: &Facts,
+        is: impl Fn(&Facts) -> bool,
+    ) -> bool {
+        let all = self.0.get(&(plural, key.to_owned()));
+        let Some((at, None)) = all.and_then(|all| all.last()) else { return false };
+        let mut then = self.versions(other.plural, &other.key, (*at, *at));
+        !then.any(|it| it.is_some_and(|it| it.uid == other.uid && is(it)))
+    }
+
+    /// Whether an object belonged to somebody else, or to nobody, when it was created.
+    pub(in crate::sim) fn was_anothers(&self, object: &Facts) -> bool {
+        let all = self.0.get(&(object.plural, object.key.clone())).into_iter().flatten();
+        let mut versions = all.filter_map(|(_, facts)| facts.as_deref());
+        let first = versions.find(|it| it.uid == object.uid);
+        first.is_some_and(|first| first.controller != object.controller)
+    }
+
+    /// What kubelets have said about the pod that has this key now, the oldest first.
+    pub(in crate::sim) fn reports(&self, key: &str) -> Vec<serde_json::Value> {
+        let all = self.0.get(&("pods", key.to_owned())).map_or(&[][..], |all| all.as_slice());
+        let versions = all.iter().rev().map_while(|(_, facts)| facts.as_ref());
+        let statuses = versions.map(|facts| &facts.object["status"]);
+        let mut told: Vec<_> =
+            statuses.filter(|it| it["containerStatuses"].is_array()).cloned().collect();
+        told.dedup();
+        told.reverse();
+        told
+    }
+
     /// The keys of all objects of a resource that there ever were in a namespace.
     pub(super) fn keys<'a>(
         &'a self,
@@ -78,7 +128,7 @@ impl Past {
     }
 
     /// The versions of an object within a stretch, and the one at its beginning.
-    fn versions<'a>(
+    pub(super) fn versions<'a>(
         &'a self,
         plural: &'static str,
         key: &str,
@@ -92,7 +142,43 @@ impl Past {
     }
 }
 
+impl Basis {
+    /// All that nobody can rule out who does not ask the controller: each object may have been as it
+    /// ever was until this version, and the time at most this.
+    pub(in crate::sim) fn of_anything(until: u64, wall: Timestamp) -> Self {
+        let (told, lately) = (Told::default(), Told::default());
+        let (deleted, there_again) = (Vec::new(), BTreeSet::new());
+        Self { told, until, wall, deleted, there_again, answered: 0, lately }
+    }
+
+    /// How far the controller had been told of a resource a while ago.
+    pub(super) fn lately_of(&self, plural: &str) -> u64 {
+        self.lately.of(kind(plural))
+    }
+}
+
+fn kind(plural: &str) -> Kind {
+    match plural {
+        "pods" => Kind::Pod,
+        "replicasets" => Kind::ReplicaSet,
+        "deployments" => Kind::Deployment,
+        "statefulsets" => Kind::StatefulSet,
+        "controllerrevisions" => Kind::ControllerRevision,
+        "replicationcontrollers" => Kind::ReplicationController,
+        _ => Kind::PersistentVolumeClaim,
+    }
+}
+
 impl<'v> View<'v> {
+    pub(super) fn new(past: &'v Past, basis: &'v Basis) -> Self {
+        Self { past, basis, told: basis.told }
+    }
+
+    /// What it may have known at any moment of the last while.
+    pub(super) fn lately(self) -> Self {
+        Self { told: self.basis.lately, ..self }
+    }
+
     /// What an object may have been, as far as the controller could know; nothing where it may not
     /// have been there.
     pub(super) fn versions(
@@ -100,14 +186,8 @@ impl<'v> View<'v> {
         plural: &'static str,
         key: &str,
     ) -> impl Iterator<Item = Option<&'v Facts>> + use<'v> {
-        let kind = match plural {
-            "pods" => Kind::Pod,
-            "statefulsets" => Kind::StatefulSet,
-            "controllerrevisions" => Kind::ControllerRevision,
-            _ => Kind::PersistentVolumeClaim,
-        };
-        let Basis { told, until, .. } = self.basis;
-        self.past.versions(plural, key, (told.of(kind), *until))
+        let kind = kind(plural);
+        self.past.versions(plural, key, (self.told.of(kind), self.basis.until))
     }
 
     /// Whether an object may have been like that.

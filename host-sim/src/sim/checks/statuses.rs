@@ -2,14 +2,14 @@
 
 use super::Verdict;
 use super::model::{Change, Facts};
+use super::past::View;
 
 pub(super) const PROPERTY: &str = "statuses are consistent";
 
-/// `crossing`: two controllers write the same status, or one has given up a write and sent another:
-/// the older may arrive later. Of two controllers, Kubernetes' own would write it over the newer
-/// one, too; of one, the version in its write would prevent it. Here it is put right when the watch
-/// tells of it.
-pub(super) fn check(change: &Change, crossing: bool) -> Verdict {
+/// Two controllers may write the same status, or one may have given up a write and sent another: the older
+/// may arrive later, and is excused as long as the newer was not known when it left. Kubernetes' own would
+/// write it, too. It is put right when the watch tells of it.
+pub(super) fn check(view: View<'_>, change: &Change) -> Verdict {
     let Some(after) = change.after.as_ref().filter(|after| after.plural != "pods") else {
         return Ok(());
     };
@@ -19,7 +19,8 @@ pub(super) fn check(change: &Change, crossing: bool) -> Verdict {
         return wrong(after, format!("generation {observed} is observed of {generation}"));
     }
     let before = change.before.as_ref().map_or(0, |before| before.status("observedGeneration"));
-    if observed < before && !crossing {
+    let is_newer = |it: &Facts| it.uid == after.uid && it.status("observedGeneration") > observed;
+    if observed < before && view.must_be(after.plural, &after.key, is_newer) {
         return wrong(after, format!("generation {observed} is observed after {before}"));
     }
     let count = |field| after.status(field);

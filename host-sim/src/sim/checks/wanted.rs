@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use picokube_core::wire::Uid;
 
 use super::super::clock::Moment;
-use super::Issued;
+use super::{Issued, KEEPERS, Tables};
 
 /// A burst is decided at once and sent one by one, but not for longer than this. A request that
 /// the server wants to see again later was decided as long before.
@@ -18,7 +18,8 @@ pub(super) struct Wanted(BTreeMap<(usize, Uid), Vec<(Moment, i32)>>);
 impl Wanted {
     /// Remembers what every ReplicaSet wants now.
     pub(super) fn note(&mut self, issued: &Issued<'_, '_>) {
-        for (_, set) in issued.cache.replica_sets.iter() {
+        let of = |kind| issued.cache.table_of(kind).iter();
+        for (_, set) in KEEPERS.into_iter().flat_map(of) {
             let wanted = self.0.entry((issued.device, set.uid())).or_default();
             match wanted.last_mut() {
                 Some((at, last)) if *last == set.record.replicas => *at = issued.now,

@@ -38,7 +38,7 @@ fn created(view: View<'_>, claim: &Facts) -> Verdict {
     let is_made_so = |(set, template, ordinal): &(&Facts, &Value, i64)| {
         let labels = &claim.object["metadata"]["labels"];
         set.ordinals().contains(ordinal)
-            && set.selects(labels)
+            && says(labels, &set.object["spec"]["selector"]["matchLabels"])
             && says(labels, &template["metadata"]["labels"])
             && says(&claim.object["spec"], &template["spec"])
     };
@@ -57,15 +57,7 @@ fn owners(claim: &Facts) -> Vec<&Value> {
 }
 
 fn changed(view: View<'_>, before: &Facts, after: &Facts) -> Verdict {
-    let without = |claim: &Facts| {
-        let mut object = claim.object.clone();
-        if let Some(metadata) = object["metadata"].as_object_mut() {
-            metadata.remove("ownerReferences");
-            metadata.remove("resourceVersion");
-        }
-        object
-    };
-    if without(before) != without(after) {
+    if before.without_owner() != after.without_owner() {
         return wrong(RETENTION, after, "something else than its owners has changed");
     }
     let candidates = candidates(view, after);

@@ -9,14 +9,11 @@ pub(in crate::sim) mod names;
 mod pods;
 mod revisions;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use picokube_core::manager::{Body, Make};
 
-use crate::server::request::Request as HttpRequest;
-
 use super::super::device::Told;
-use super::super::fault::Fault;
 use super::super::operation::{Operation, Verb};
 use super::super::plan::Plan;
 use super::model::{Change, Facts, Model};
@@ -27,16 +24,12 @@ use names::member;
 /// What the checks of StatefulSets know.
 pub(super) struct Sets {
     syncs: BTreeMap<(usize, String), Sync>,
-    /// That of the request at hand.
-    basis: Option<Basis>,
     rules: Rules,
 }
 
 /// What depends on the plan.
 #[derive(Clone, Copy)]
 struct Rules {
-    /// Whether nobody's clock is ahead of the kubelets': then `minReadySeconds` can be told.
-    trusts_clocks: bool,
     honours_max_unavailable: bool,
 }
 
@@ -64,15 +57,9 @@ struct Step {
 
 impl Sets {
     pub(super) fn new(plan: &Plan) -> Self {
-        let is_wrong = |fault: Fault| matches!(fault, Fault::WrongClock { .. });
-        let is_clock_wrong = plan.faults.iter().any(|fault| is_wrong(fault.what));
         Self {
             syncs: BTreeMap::new(),
-            basis: None,
-            rules: Rules {
-                trusts_clocks: !is_clock_wrong && plan.shape.clock_rate <= 1000,
-                honours_max_unavailable: plan.shape.max_unavailable_stateful_set,
-            },
+            rules: Rules { honours_max_unavailable: plan.shape.max_unavailable_stateful_set },
         }
     }
 
@@ -97,16 +84,17 @@ impl Sets {
         at: Instant,
         is_again: bool,
         is_held_up: bool,
-    ) -> Basis {
+    ) -> Option<Basis> {
+        let (key, step) = subject(&model.past, issued)?;
         let mut basis = Basis {
             told: *told,
             until: at.version,
             wall: at.wall,
             deleted: Vec::new(),
-            follows_claim: false,
+            there_again: BTreeSet::new(),
+            answered: 0,
+            lately: *told,
         };
-        let Some(past) = &model.past else { return basis };
-        let Some((key, step)) = subject(past, issued) else { return basis };
         let fresh = || Sync {
             told: *told,
             steps: Vec::new(),
@@ -133,12 +121,11 @@ impl Sets {
                 }
                 basis.told = sync.told;
                 let is_deletion = |step: &&Step| step.is_pod && step.verb == Verb::Delete;
-                let deleted = sync.steps.iter().rev().take_while(is_deletion);
+                // What is sent again does not come before itself.
+                let itself = sync.steps.iter().position(|it| is_again && *it == step);
+                let before = &sync.steps[..itself.unwrap_or(sync.steps.len())];
+                let deleted = before.iter().rev().take_while(is_deletion);
                 basis.deleted = deleted.map(|step| step.name.clone()).collect();
-                let is_claim = |step: &Step| !step.is_pod && step.verb == Verb::Patch;
-                // One that is sent again is there already.
-                let before = sync.steps.iter().rev().find(|before| **before != step);
-                basis.follows_claim = before.is_some_and(is_claim);
                 if !is_again {
                     sync.steps.push(step);
                 }
@@ -147,25 +134,11 @@ impl Sets {
         }
         sync.last = *told;
         sync.held_up = is_held_up;
-        basis
-    }
-
-    /// A request arrives.
-    pub(super) fn arrives(&mut self, basis: Option<Basis>) {
-        self.basis = basis;
-    }
-
-    /// Whether the request at hand may change nothing: as in Kubernetes, a pod is written when its
-    /// claims have been given to somebody else, whatever there is to change about itself.
-    pub(super) fn may_change_nothing(&self, http: &HttpRequest) -> bool {
-        let is_pod = http.method == http::Method::PATCH && http.path.contains("/pods/");
-        is_pod && self.basis.as_ref().is_some_and(|basis| basis.follows_claim)
+        Some(basis)
     }
 
     /// Judges a change that a controller has made.
-    pub(super) fn check(&self, model: &Model, change: &Change) -> Verdict {
-        let (Some(past), Some(basis)) = (&model.past, &self.basis) else { return Ok(()) };
-        let view = View { past, basis };
+    pub(super) fn check(&self, view: View<'_>, model: &Model, change: &Change) -> Verdict {
         let Some(plural) = change.after.as_ref().or(change.before.as_ref()).map(|it| it.plural)
         else {
             return Ok(());

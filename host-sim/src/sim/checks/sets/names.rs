@@ -66,7 +66,7 @@ impl Facts {
         (strategy["type"] == "RollingUpdate").then(|| self.start() + partition)
     }
 
-    /// The template of a StatefulSet.
+    /// The template of a workload.
     pub(in crate::sim) fn template(&self) -> &Value {
         &self.object["spec"]["template"]
     }
@@ -78,12 +78,6 @@ impl Facts {
             members.remove("$patch");
         }
         template
-    }
-
-    /// Whether a StatefulSet selects these labels.
-    pub(in crate::sim) fn selects(&self, labels: &Value) -> bool {
-        let wanted = self.object["spec"]["selector"]["matchLabels"].as_object();
-        wanted.is_some_and(|wanted| wanted.iter().all(|(name, value)| labels[name] == *value))
     }
 
     /// The pod of an ordinal, by namespace and name.
@@ -134,20 +128,46 @@ impl Facts {
             && says(&metadata["annotations"], &template["metadata"]["annotations"])
             && says(&self.object["spec"], &template["spec"])
     }
+
+    /// Whether a pod is made of that template in every field, and has no other labels.
+    pub(in crate::sim) fn is_made_of_all(&self, template: &Value) -> bool {
+        let metadata = &self.object["metadata"];
+        metadata.get("labels") == template["metadata"].get("labels")
+            && says_but(&metadata["annotations"], &template["metadata"]["annotations"], &[])
+            && says_but(&self.object["spec"], &template["spec"], &[])
+    }
+
+    /// A pod without what tells whose it is.
+    pub(in crate::sim) fn without_owner(&self) -> Value {
+        let mut object = self.object.clone();
+        for field in ["ownerReferences", "resourceVersion", "managedFields"] {
+            object["metadata"][field] = Value::Null;
+        }
+        object
+    }
 }
 
-/// Whether a document says all that another one does, field by field.
+/// Whether a document says all that another one does, field by field, but for what a StatefulSet says
+/// of its pods itself.
 pub(in crate::sim) fn says(document: &Value, wanted: &Value) -> bool {
+    says_but(document, wanted, &["hostname", "subdomain", "volumes"])
+}
+
+/// Whether a document says all that another one does, field by field, but for these fields.
+fn says_but(document: &Value, wanted: &Value, but: &[&str]) -> bool {
     match wanted {
         Value::Null => true,
-        Value::Object(wanted) => wanted.iter().all(|(name, wanted)| match name.as_str() {
-            // These are the set's to say.
-            "hostname" | "subdomain" | "volumes" => true,
-            _ => says(&document[name], wanted),
+        Value::Object(wanted) => wanted.iter().all(|(name, wanted)| match &document[name] {
+            _ if but.contains(&name.as_str()) => true,
+            // The server adds some, behind those.
+            Value::Array(told) if name == "tolerations" => {
+                wanted.as_array().is_none_or(|wanted| told.starts_with(wanted))
+            }
+            told => says_but(told, wanted, but),
         }),
         Value::Array(wanted) => document.as_array().is_some_and(|document| {
             document.len() == wanted.len()
-                && document.iter().zip(wanted).all(|(one, other)| says(one, other))
+                && document.iter().zip(wanted).all(|(one, other)| says_but(one, other, but))
         }),
         wanted => document == wanted,
     }

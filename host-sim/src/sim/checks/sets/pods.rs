@@ -18,7 +18,7 @@ pub(super) const CLAIMED: &str = "a StatefulSet adopts its members and lets othe
 pub(super) fn check(view: View<'_>, rules: Rules, model: &Model, change: &Change) -> Verdict {
     match (&change.before, &change.after) {
         (None, Some(pod)) if pod.kind_of_controller() == Some("StatefulSet") => {
-            created(view, rules, model, pod)
+            created(view, model, pod)
         }
         (Some(pod), None) if pod.deleting => killed(pod),
         (Some(pod), None) => killed(pod).and_then(|()| deleted(view, rules, pod)),
@@ -31,7 +31,7 @@ pub(super) fn check(view: View<'_>, rules: Rules, model: &Model, change: &Change
     }
 }
 
-fn created(view: View<'_>, rules: Rules, model: &Model, pod: &Facts) -> Verdict {
+fn created(view: View<'_>, model: &Model, pod: &Facts) -> Verdict {
     let uid = pod.controller.as_deref().unwrap_or_default();
     let Some((name, ordinal)) = member(pod.name()) else {
         return wrong(IDENTITY, pod, "it has the name of nobody's pod");
@@ -58,7 +58,7 @@ fn created(view: View<'_>, rules: Rules, model: &Model, pod: &Facts) -> Verdict 
     if sets.is_empty() {
         return wrong(RANGE, pod, "its ordinal is not wanted");
     }
-    sets.retain(|set| are_up(view, rules, set, set.start()..ordinal));
+    sets.retain(|set| are_up(view, set, set.start()..ordinal));
     if sets.is_empty() {
         return wrong(ORDER, pod, "one below it is not ready");
     }
@@ -75,22 +75,29 @@ fn created(view: View<'_>, rules: Rules, model: &Model, pod: &Facts) -> Verdict 
 }
 
 /// Whether a StatefulSet waits for pods, and these have come up; or whether it does not wait.
-fn are_up(view: View<'_>, rules: Rules, set: &Facts, mut ordinals: std::ops::Range<i64>) -> bool {
-    !set.is_ordered() || ordinals.all(|ordinal| may_be_up(view, rules, set, ordinal))
+fn are_up(view: View<'_>, set: &Facts, mut ordinals: std::ops::Range<i64>) -> bool {
+    !set.is_ordered() || ordinals.all(|ordinal| may_be_up(view, set, ordinal))
 }
 
 /// Whether the pod of an ordinal may have been up for long enough.
-fn may_be_up(view: View<'_>, rules: Rules, set: &Facts, ordinal: i64) -> bool {
-    view.may_be("pods", &set.pod_key(ordinal), |pod| is_up(view.basis, rules, set, pod))
+fn may_be_up(view: View<'_>, set: &Facts, ordinal: i64) -> bool {
+    let is_up = |pod: &Facts| pod.is_up() && is_available(view.basis, set, pod);
+    view.may_be("pods", &set.pod_key(ordinal), is_up)
 }
 
-fn is_up(basis: &Basis, rules: Rules, set: &Facts, pod: &Facts) -> bool {
+/// Whether it may have been available.
+fn may_be_available(view: View<'_>, set: &Facts, ordinal: i64) -> bool {
+    view.may_be("pods", &set.pod_key(ordinal), |pod| is_available(view.basis, set, pod))
+}
+
+/// Ready for long enough, whatever its phase: an update asks for no more, as in Kubernetes.
+fn is_available(basis: &Basis, set: &Facts, pod: &Facts) -> bool {
     let seconds = set.spec("minReadySeconds");
     let long = || {
         let since = pod.ready_since().map(|since| since.plus_seconds(seconds));
-        !rules.trusts_clocks || since.is_some_and(|since| since <= basis.wall)
+        since.is_some_and(|since| since <= basis.wall)
     };
-    pod.is_of(&set.uid) && pod.is_up() && (seconds == 0 || long())
+    pod.is_of(&set.uid) && pod.is_ready() && !pod.deleting && (seconds == 0 || long())
 }
 
 /// Whether the template that a pod is made of is that of its turn: below the partition the current
@@ -166,7 +173,7 @@ impl Going<'_> {
     }
 
     fn are_up(&self, set: &Facts, ordinals: std::ops::Range<i64>) -> bool {
-        are_up(self.view, self.rules, set, ordinals)
+        are_up(self.view, set, ordinals)
     }
 
     /// Another is to take its place.
@@ -230,7 +237,7 @@ impl Going<'_> {
         }
         let is_done = |above: i64| {
             let is_done =
-                |pod: &Facts| is_up(view.basis, rules, set, pod) && self.is_updated(set, pod);
+                |pod: &Facts| is_available(view.basis, set, pod) && self.is_updated(set, pod);
             view.may_be("pods", &set.pod_key(above), is_done)
         };
         if !rules.honours_max_unavailable {
@@ -238,16 +245,17 @@ impl Going<'_> {
         }
         // Whether a pod was up for long enough cannot be told to the second.
         let is_vague = set.spec("minReadySeconds") > 0;
-        let costs_nothing = !set.is_ordered() && (is_vague || self.may_be(|pod| !pod.is_up()));
+        let is_missing = |pod: &Facts| !pod.is_ready() || pod.deleting;
+        let costs_nothing = !set.is_ordered() && (is_vague || self.may_be(is_missing));
         let others = || set.ordinals().filter(|other| *other != ordinal);
-        let missing = others().filter(|other| !may_be_up(view, rules, set, *other)).count();
+        let missing = others().filter(|other| !may_be_available(view, set, *other)).count();
         let is_taken = |other: &i64| {
             let key = set.pod_key(*other);
             let name = key.split('/').nth(1).unwrap_or_default();
             view.basis.deleted.iter().any(|deleted| deleted == name)
                 && !is_vague
-                && may_be_up(view, rules, set, *other)
-                && view.must_have_been_up(set, *other)
+                && may_be_available(view, set, *other)
+                && view.must_have_been_ready(set, *other)
         };
         let taken = others().filter(is_taken).count();
         costs_nothing || missing + taken < most_unavailable(set)
@@ -255,10 +263,10 @@ impl Going<'_> {
 }
 
 impl View<'_> {
-    /// Whether the pod of an ordinal was up until it was asked to go.
-    fn must_have_been_up(self, set: &Facts, ordinal: i64) -> bool {
+    /// Whether the pod of an ordinal was ready until it was asked to go.
+    fn must_have_been_ready(self, set: &Facts, ordinal: i64) -> bool {
         let mut versions = self.versions("pods", &set.pod_key(ordinal)).flatten();
-        versions.all(|pod| pod.is_up() || pod.deleting)
+        versions.all(|pod| pod.is_ready() || pod.deleting)
     }
 }
 
@@ -303,7 +311,9 @@ fn changed(view: View<'_>, before: &Facts, after: &Facts) -> Verdict {
     let may_be = |pod: &Facts| pod.uid == after.uid && pod.kind_of_controller().is_some();
     let without = |pod: &Facts| {
         let mut object = pod.object.clone();
-        object["metadata"]["resourceVersion"] = serde_json::Value::Null;
+        for field in ["resourceVersion", "managedFields"] {
+            object["metadata"][field] = serde_json::Value::Null;
+        }
         for label in [POD_NAME, POD_INDEX] {
             object["metadata"]["labels"][label] = serde_json::Value::Null;
         }
