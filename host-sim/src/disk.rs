@@ -5,12 +5,18 @@
 //! it loads everything at the start and afterwards only writes, all changes that came together in
 //! one transaction (group commit).
 
+#[cfg(test)]
+mod medium;
+#[cfg(test)]
+mod tests;
+
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, TableDefinition};
 
 use crate::private;
 use crate::server::Server;
@@ -43,11 +49,41 @@ impl Disk {
     pub fn open(directory: &Path) -> Result<Self> {
         private::directory(directory, &FILES)?;
         let path = directory.join(FILE);
-        let file = private::open(&path)?;
-        let database = Database::builder()
-            .set_cache_size(16 << 20)
-            .create_file(file)
-            .with_context(|| format!("cannot open {}; is it in use?", path.display()))?;
+        let shown = path.display();
+        if !path.try_exists().with_context(|| format!("cannot look at {shown}"))? {
+            Self::create(directory, &path).with_context(|| format!("cannot make {shown}"))?;
+        }
+        let database = builder().create_file(private::open(&path)?).map_err(|error| {
+            let why = match error {
+                DatabaseError::DatabaseAlreadyOpen => "another picokube is using it",
+                _ => "it is no cluster of picokube's, or was damaged",
+            };
+            anyhow::Error::new(error).context(format!("cannot open {shown}: {why}"))
+        })?;
+        Self::with_tables(database).with_context(|| format!("cannot write to {shown}"))
+    }
+
+    /// Makes an empty cluster under another name, and gives it its own when all of it is on the disk: the
+    /// power may go meanwhile, and half a file is none.
+    fn create(directory: &Path, path: &Path) -> Result<()> {
+        let fresh = tempfile::Builder::new().prefix(".picokube-").tempfile_in(directory)?;
+        drop(Self::with_tables(builder().create_file(fresh.as_file().try_clone()?)?)?);
+        fresh.as_file().sync_all()?;
+        match fresh.persist_noclobber(path) {
+            Ok(_) => private::sync_directory(directory),
+            // Somebody else was faster. Whether it is still at it is seen when the file is opened.
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error.error.into()),
+        }
+    }
+
+    /// The same on a disk that is none.
+    #[cfg(test)]
+    fn on(backend: impl redb::StorageBackend) -> Result<Self> {
+        Self::with_tables(builder().create_with_backend(backend)?)
+    }
+
+    fn with_tables(database: Database) -> Result<Self> {
         let transaction = database.begin_write()?;
         transaction.open_table(OBJECTS)?;
         transaction.open_table(HISTORY)?;
@@ -156,6 +192,12 @@ impl Disk {
         let id = self.resources.iter().position(|name| name == resource)?;
         Some((ResourceId(id as u16), key))
     }
+}
+
+fn builder() -> redb::Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(16 << 20);
+    builder
 }
 
 fn entry(key: &str, revision: u64, json: &[u8]) -> Result<Entry> {

@@ -15,5 +15,7 @@ pub mod private;
 pub mod random;
 pub mod server;
 pub mod sim;
+#[cfg(feature = "driver")]
+mod speaking;
 pub mod store;
 pub mod time;

@@ -45,6 +45,15 @@ pub fn create_directory(path: &Path) -> Result<()> {
     builder.create(path).with_context(|| format!("cannot make the directory {}", path.display()))
 }
 
+/// Has the disk keep which files a directory has. Where directories cannot be opened, it is up to the system.
+pub fn sync_directory(path: &Path) -> Result<()> {
+    #[cfg(unix)]
+    File::open(path)
+        .and_then(|directory| directory.sync_all())
+        .with_context(|| format!("cannot write to {}", path.display()))?;
+    Ok(())
+}
+
 /// Opens a file in a directory of ours for reading and writing; makes it if it is not there.
 pub fn open(path: &Path) -> Result<File> {
     let shown = path.display();

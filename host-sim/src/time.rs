@@ -97,6 +97,20 @@ impl Timestamp {
         Some(Self(seconds * 1000 + millis))
     }
 
+    /// As a `Date` header has it: `Thu, 01 Jan 1970 00:00:00 GMT`.
+    pub fn to_http_date(self) -> String {
+        const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+        const MONTHS: [&str; 12] =
+            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        let seconds = self.0.div_euclid(1000);
+        let days = seconds.div_euclid(86_400);
+        let (year, month, day) = civil_from_days(days);
+        let (weekday, month) = (DAYS[days.rem_euclid(7) as usize], MONTHS[month as usize - 1]);
+        let seconds = seconds.rem_euclid(86_400);
+        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
+    }
+
     /// Date and time of day up to the second, then `rest`.
     fn write(self, rest: &str) -> String {
         let seconds = self.0.div_euclid(1000);
@@ -170,6 +184,15 @@ mod tests {
         assert_eq!(Timestamp::parse("2025-11-16T00:40:00.123000Z"), Some(moment));
         assert_eq!(Timestamp::parse("2025-11-16T02:40:00.1230+02:00"), Some(moment));
         assert_eq!(Timestamp::parse("2025-11-16T00:40:00Z"), Some(moment.whole_seconds()));
+    }
+
+    #[test]
+    fn dates_of_http_have_their_day_of_the_week() {
+        let date = |text| Timestamp::parse(text).map(Timestamp::to_http_date);
+        let example = Some("Sun, 06 Nov 1994 08:49:37 GMT".to_owned());
+        assert_eq!(date("1994-11-06T08:49:37Z"), example);
+        let before = Some("Wed, 31 Dec 1969 23:59:59 GMT".to_owned());
+        assert_eq!(date("1969-12-31T23:59:59Z"), before);
     }
 
     #[test]

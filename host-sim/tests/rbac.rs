@@ -10,6 +10,7 @@ use picokube::controllers::{self, Capacity, Credentials, Endpoint};
 use picokube::http::{AcceptedHosts, Access, Cluster, Limits, SharedServer, serve};
 use picokube::server::request::Request;
 use picokube::store::HistoryLimits;
+use picokube_core::leader_election::LeaderElection;
 use picokube_core::manager::Settings;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -284,7 +285,8 @@ async fn what_is_granted_is_what_is_used() {
     let limits = Limits::default();
     tokio::spawn(serve(listener, None, access, shared, limits, Arc::default(), stopping));
     let endpoint = Endpoint::new(&url, None, &Credentials::default()).expect("an endpoint");
-    let settings = Settings { rate: None, ..Settings::DEFAULT };
+    let leader_election = Some(LeaderElection { identity: "me", ..LeaderElection::DEFAULT });
+    let settings = Settings { rate: None, leader_election, ..Settings::DEFAULT };
     let capacity = Capacity::Tiny;
     controllers::start(controllers::Options { endpoint, capacity, settings }).expect("a start");
     let site = Site { shared: cluster.shared().clone() };

@@ -4,15 +4,16 @@
 //! `picokube-qemu`, which this runs and listens to.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
 use picokube_core::manager::Settings;
+use tempfile::NamedTempFile;
 
 use super::run::{MAX_UNAVAILABLE, TERMINATING_REPLICAS};
 
@@ -22,26 +23,114 @@ const IMAGE: &str = "images/picokube-mps2-an386-reference.elf";
 /// How much of the log a screen has room for.
 const LINES_ON_SCREEN: usize = 12;
 
-/// A running device. It is switched off when dropped.
-pub(super) struct Device {
-    process: Child,
+/// Devices that run. They are switched off when this is dropped.
+#[derive(Default)]
+pub(super) struct Devices(Vec<Device>);
+
+/// A running device.
+struct Device {
+    name: String,
+    process: Mutex<Child>,
+    /// Where nothing is said: that this ends, says that the device is to end.
+    input: Mutex<Option<ChildStdin>>,
     log: Arc<Mutex<Vec<String>>>,
+    /// What the emulator reads when it starts.
+    _kubeconfig: Option<NamedTempFile>,
+}
+
+/// Which firmware is booted, and how.
+pub(super) struct Booting<'a> {
+    /// The image; without it, the one that was built last.
+    pub(super) image: Option<&'a Path>,
+    pub(super) served: Served<'a>,
+    pub(super) settings: &'a Settings,
+    /// Where its status pages are served.
+    pub(super) pages: Option<SocketAddr>,
+    /// Whether there is a second one, and so an election.
+    pub(super) has_standby: bool,
+}
+
+/// The API server that a device is for.
+pub(super) struct Served<'a> {
+    /// Its address on this machine's loopback, with its scheme.
+    pub(super) url: &'a str,
+    /// A kubeconfig for it, if it speaks TLS.
+    pub(super) kubeconfig: Option<String>,
+}
+
+impl Devices {
+    /// Boots one device, or two.
+    pub(super) fn boot(booting: &Booting<'_>) -> Result<Self> {
+        if !booting.has_standby {
+            return Ok(Self(vec![Device::start(booting, 0, "device", booting.pages)?]));
+        }
+        let next = |pages: SocketAddr| SocketAddr::new(pages.ip(), pages.port().saturating_add(1));
+        let first = Device::start(booting, 0, "picokube-1", booting.pages)?;
+        Ok(Self(vec![first, Device::start(booting, 1, "picokube-2", booting.pages.map(next))?]))
+    }
+
+    /// How many lines there are in the logs.
+    pub(super) fn starts_of_logs(&self) -> Vec<usize> {
+        vec![0; self.0.len()]
+    }
+
+    /// The lines of the logs after the first `shown` of each, which it then counts, too; each with the name
+    /// of its device.
+    pub(super) fn lines_after(&self, shown: &mut [usize]) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (Device { name, log, .. }, shown) in self.0.iter().zip(shown) {
+            let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            let fresh = log.get(*shown..).unwrap_or_default();
+            *shown += fresh.len();
+            lines.extend(fresh.iter().map(|line| format!("{name}  {line}")));
+        }
+        lines
+    }
+
+    /// The ends of the logs, for a screen.
+    pub(super) fn screen(&self) -> String {
+        let mut text = String::new();
+        let room = LINES_ON_SCREEN / self.0.len().max(1);
+        for Device { name, log, .. } in &self.0 {
+            let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "\n{}", name.to_uppercase());
+            for line in log.iter().skip(log.len().saturating_sub(room)) {
+                let _ = writeln!(text, "{line}");
+            }
+        }
+        text
+    }
+
+    /// Ends them. Of two, the one that leads gives leadership back, as long as the server is there.
+    pub(super) fn end(&self) {
+        // First all of them are told.
+        for Device { input, .. } in &self.0 {
+            drop(input.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
+        for Device { process, .. } in &self.0 {
+            let _ = process.lock().unwrap_or_else(PoisonError::into_inner).wait();
+        }
+    }
+}
+
+impl Drop for Devices {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 impl Device {
-    /// Boots `image`, or the one that was built last, for the API server at `url`. Its status pages
-    /// are served at `pages`.
-    pub(super) fn start(
-        image: Option<&Path>,
-        url: &str,
-        settings: &Settings,
+    fn start(
+        booting: &Booting<'_>,
+        number: usize,
+        name: &str,
         pages: Option<SocketAddr>,
     ) -> Result<Self> {
-        let Some(server) = url.strip_prefix("http://") else {
-            bail!("the firmware speaks HTTP without TLS, and this server wants TLS: {url}");
-        };
+        let Booting { image, served, settings, has_standby, .. } = booting;
+        let server = served.url.split_once("://").map_or(served.url, |(_, server)| server);
         let image = match image {
-            Some(image) => image.to_owned(),
+            Some(image) => image.to_path_buf(),
             None => beside_this_program("..")?.join(IMAGE),
         };
         if !image.exists() {
@@ -59,12 +148,27 @@ impl Device {
             (MAX_UNAVAILABLE, settings.max_unavailable_stateful_set),
         ];
         let gates = gates.map(|(gate, is_on)| format!("{gate}={is_on}")).join(",");
-        let pages = pages.map(|address| ["--status".to_owned(), address.to_string()]);
-        let mut process = Command::new(&program)
-            .arg("--image")
-            .arg(&image)
-            .args(["--server", server, "--status-lag", &lag, "--feature-gates", &gates])
-            .args(pages.into_iter().flatten())
+        let kubeconfig = served.kubeconfig.as_deref().map(secret_file).transpose()?;
+        let mut command = Command::new(&program);
+        command.arg("--image").arg(&image).args([
+            "--server",
+            server,
+            "--status-lag",
+            &lag,
+            "--feature-gates",
+            &gates,
+        ]);
+        if let Some(file) = &kubeconfig {
+            command.arg("--kubeconfig").arg(file.path());
+        }
+        if let Some(pages) = pages {
+            command.args(["--status", &pages.to_string()]);
+        }
+        if *has_standby {
+            let number = number.to_string();
+            command.args(["--identity", name, "--number", &number, "--leader-elect"]);
+        }
+        let mut process = command
             // It ends when this pipe does, however this process ends.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -74,33 +178,17 @@ impl Device {
         let log = Arc::new(Mutex::new(Vec::new()));
         gather(process.stdout.take(), &log);
         gather(process.stderr.take(), &log);
-        Ok(Self { process, log })
-    }
-
-    /// The lines of the log after the first `shown`.
-    pub(super) fn lines_after(&self, shown: usize) -> Vec<String> {
-        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.get(shown..).unwrap_or_default().to_vec()
-    }
-
-    /// The end of the log, for a screen.
-    pub(super) fn screen(&self) -> String {
-        let lines = self.lines_after(0);
-        let mut text = "\nDEVICE\n".to_owned();
-        for line in lines.iter().skip(lines.len().saturating_sub(LINES_ON_SCREEN)) {
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "{line}");
-        }
-        text
+        let input = Mutex::new(process.stdin.take());
+        let (name, process) = (name.to_owned(), Mutex::new(process));
+        Ok(Self { name, process, input, log, _kubeconfig: kubeconfig })
     }
 }
 
-impl Drop for Device {
-    fn drop(&mut self) {
-        // Its input ends, and with it the emulator.
-        drop(self.process.stdin.take());
-        let _ = self.process.wait();
-    }
+/// A new file with this text, for its owner only.
+fn secret_file(text: &str) -> Result<NamedTempFile> {
+    let mut file = NamedTempFile::new().context("cannot write a kubeconfig for the device")?;
+    file.write_all(text.as_bytes())?;
+    Ok(file)
 }
 
 /// A file in the folder of this program.

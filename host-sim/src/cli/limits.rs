@@ -37,6 +37,11 @@ pub(super) struct LimitOptions {
     #[arg(long, help_heading = LIMITS, default_value = "60s", value_name = "DURATION")]
     #[arg(value_parser = duration)]
     request_timeout: Duration,
+    /// How many of the requests over HTTP/2 send their client to another connection (GOAWAY), from 0 to
+    /// 1; kube-apiserver takes at most 0.02
+    #[arg(long, help_heading = LIMITS, default_value = "0", value_name = "FRACTION")]
+    #[arg(value_parser = chance)]
+    goaway_chance: f64,
 }
 
 impl LimitOptions {
@@ -51,6 +56,7 @@ impl LimitOptions {
             },
             stall: self.request_timeout / 2,
             patience: self.request_timeout,
+            goaway_chance: self.goaway_chance,
             ..Limits::default()
         }
     }
@@ -95,6 +101,12 @@ fn body_bytes(text: &str) -> Result<usize> {
     Ok(bytes)
 }
 
+fn chance(text: &str) -> Result<f64> {
+    let chance: f64 = text.parse().context("this is no number")?;
+    ensure!((0.0..=1.0).contains(&chance), "from 0 to 1 is possible");
+    Ok(chance)
+}
+
 /// Durations as Go writes them, in whole seconds: `90s`, `1m30s`, `1h`; a number is seconds.
 fn duration(text: &str) -> Result<Duration> {
     const EXPECTED: &str = "this is no duration, such as 90s or 1m30s";
@@ -133,6 +145,10 @@ mod tests {
         }
         for text in ["", "s", "0", "0s", "1d", "-1s", "1m30", "99999999999999999999s", "25h"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+        assert_eq!(chance("0.02").unwrap(), 0.02);
+        for text in ["", "x", "-0.1", "1.1", "NaN", "inf"] {
+            assert!(chance(text).is_err(), "{text}");
         }
         assert_eq!(body_bytes("128Mi").unwrap(), 128 << 20);
         for text in ["", "x", "-1", "3Mi", "1e40"] {

@@ -1,7 +1,7 @@
 //! The command line.
 
-/// Like `println!`, but it makes no difference whether anybody takes it: who pipes a cluster into `head` does
-/// not mean to end it.
+/// Like `println!`, but it makes no difference whether anybody takes it: who pipes a cluster or a check into
+/// `head` does not mean to end it.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write;
@@ -12,8 +12,10 @@ macro_rules! say {
 mod bench;
 mod check;
 mod demo;
+mod election;
 mod firmware;
 mod inside;
+mod interruption;
 mod limits;
 mod run;
 mod screen;
@@ -22,16 +24,18 @@ mod upstream;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::controllers::Capacity;
 use crate::http::{AcceptedHosts, DEFAULT_ACCEPT_HOSTS};
 
+use election::ElectionOptions;
 use limits::{LimitOptions, LogOptions};
 
 /// Parses the arguments of this process and does what they say.
-pub fn run() -> anyhow::Result<()> {
+pub fn run() -> anyhow::Result<ExitCode> {
     // Every watch holds a connection; the usual soft limit is 1024. Without more it works too.
     let _ = rlimit::increase_nofile_limit(u64::MAX);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -41,13 +45,15 @@ pub fn run() -> anyhow::Result<()> {
             Command::Up(options) => up::up(options).await,
             Command::Server(options) => up::server(options).await,
             Command::Run(options) => run::run(options).await,
-            Command::Check(options) => check::check(&options),
+            Command::Check(options) => return Ok(check::check(&options)),
             Command::Bench { what: Bench::Server(options) } => bench::server(options).await,
             Command::Bench { what: Bench::Controllers(options) } => {
                 bench::controllers(options).await
             }
             Command::Bench { what: Bench::Latency(options) } => bench::latency(options).await,
+            Command::Bench { what: Bench::Transport(options) } => bench::transport(options).await,
         }
+        .map(|()| ExitCode::SUCCESS)
     });
     // A client that never lets go of its connection must not keep the process alive.
     runtime.shutdown_background();
@@ -81,7 +87,7 @@ enum Command {
     /// Run only the workload controllers, against any cluster
     Run(RunOptions),
     /// Break the controllers in a simulation, over and over, and see whether they hold
-    Check(CheckOptions),
+    Check(check::CheckOptions),
     /// Measure how fast this machine is
     Bench {
         #[command(subcommand)]
@@ -97,6 +103,8 @@ enum Bench {
     Controllers(ControllersBenchOptions),
     /// How long people wait for a Deployment, with statuses that wait for each other and without
     Latency(LatencyBenchOptions),
+    /// Requests, bytes and CPU time over HTTP/1.1 and over HTTP/2 with TLS, at work and idle
+    Transport(TransportBenchOptions),
 }
 
 /// What firmware decides itself, or its configuration does.
@@ -111,8 +119,11 @@ const OWN_BUSINESS_OF_FIRMWARE: [&str; 4] =
     picokube up --nodes 50 --data ./cluster  fifty nodes; everything survives a restart\n  \
     picokube up --manual                     nobody but you moves pods (for tests)\n  \
     picokube up --firmware                   controllers on an emulated microcontroller\n  \
+    picokube up --firmware --standby         on two of them, of which one leads\n  \
     picokube up --listen 0.0.0.0:6443 --tls-san ci.example.org --write-kubeconfig kubeconfig\n  \
     \u{20}                                        for other machines, with TLS and a token\n  \
+    picokube up --write-kubeconfig kubeconfig --kubeconfig-user alice\n  \
+    \u{20}                                        with TLS and a client certificate\n  \
     picokube up --audit-log-path audit.log   who did what, as kube-apiserver writes it\n\n\
     How simulated pods behave is chosen by image tag or annotation, for example\n  \
     kubectl run broken --image=app:crash-loop\n\
@@ -135,68 +146,18 @@ struct UpOptions {
     #[arg(long, value_name = "ELF", num_args = 0..=1)]
     #[arg(conflicts_with_all = OWN_BUSINESS_OF_FIRMWARE, conflicts_with = "no_controllers")]
     firmware: Option<Option<PathBuf>>,
+    /// Have the microcontroller speak plain HTTP, on loopback and without a token, instead of TLS
+    #[arg(long, requires = "firmware", conflicts_with = "secure")]
+    firmware_plain_http: bool,
+    /// Have two of them, of which one leads and the other stands by: the first serves its pages at
+    /// --metrics-bind-address, the second at the next port
+    #[arg(long, requires = "firmware")]
+    standby: bool,
     /// Show what the controllers do: three Deployments, a rollout, one that fails, and an undo
     #[arg(long, conflicts_with_all = ["manual", "no_controllers"])]
     demo: bool,
     #[command(flatten)]
     controllers: ControllerOptions,
-}
-
-/// Options of `picokube check`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    picokube check --seeds 10000                  ten thousand clusters, each with its own faults\n  \
-    picokube check --seed 42 --trace              one of them, line by line\n  \
-    picokube check --seed 42 --picture 42.svg     the same as a picture\n  \
-    picokube check --seeds 20 --deployments 20    larger clusters\n\n\
-    The real controllers and the real API server's rules run in virtual time, in one thread, with\n\
-    a network, clocks and users that do their worst. The same seed is the same run, byte for byte.\n\
-    See docs/reliability.md.")]
-struct CheckOptions {
-    /// How many seeds to run
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    seeds: u64,
-    /// The first of them
-    #[arg(long, value_name = "SEED", default_value_t = 0)]
-    from: u64,
-    /// Run this seed alone
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"])]
-    seed: Option<u64>,
-    /// Show everything that happens
-    #[arg(long, requires = "seed")]
-    trace: bool,
-    /// Draw what happens into an SVG file
-    #[arg(long, value_name = "FILE", requires = "seed")]
-    picture: Option<PathBuf>,
-    /// What users work with [default: by the seed]
-    #[arg(long, value_name = "WHAT")]
-    workload: Option<WorkloadOption>,
-    /// Deployments of each cluster, which has no StatefulSets then [default: one to five]
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = clap::value_parser!(u8).range(1..=60),
-        conflicts_with = "workload",
-    )]
-    deployments: Option<u8>,
-    /// Threads [default: one per core]
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    jobs: usize,
-    /// Do not look for the least that still fails
-    #[arg(long)]
-    no_shrink: bool,
-}
-
-/// What users of simulated clusters work with.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum WorkloadOption {
-    /// Deployments alone, without a StatefulSet controller
-    Deployments,
-    /// StatefulSets alone
-    #[value(name = "statefulsets")]
-    StatefulSets,
-    /// Both
-    Both,
 }
 
 /// Options of `picokube run`.
@@ -241,6 +202,8 @@ struct RunOptions {
     /// Look at objects with these labels only; up to 128 characters, as a URL has them
     #[arg(long, value_name = "SELECTOR")]
     selector: Option<String>,
+    #[command(flatten)]
+    election: ElectionOptions,
     #[command(flatten)]
     controllers: ControllerOptions,
 }
@@ -294,6 +257,13 @@ struct ServeOptions {
     /// Write a kubeconfig that leads here, for its owner only
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
+    /// Let the kubeconfig show a certificate for this user, good for a year, instead of the token
+    #[arg(long, value_name = "NAME", requires = "write_kubeconfig")]
+    #[arg(conflicts_with = "client_ca_file")]
+    kubeconfig_user: Option<String>,
+    /// A group that this user belongs to
+    #[arg(long, value_name = "NAME", requires = "kubeconfig_user")]
+    kubeconfig_group: Option<String>,
     /// Keep the cluster in this directory, which is closed to everybody else (mode 0700); without
     /// it, it lives in memory
     #[arg(long, value_name = "DIR")]
@@ -314,6 +284,11 @@ struct ServeOptions {
     /// File with the token that clients have to show; made at the first start if not given
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Authorities of clients, in PEM: whoever shows a certificate that one of them has signed is the
+    /// user that it names (CN), in its groups (O); others need the token; made at the first start if
+    /// not given
+    #[arg(long, value_name = "FILE")]
+    client_ca_file: Option<PathBuf>,
     /// Another name or address by which clients reach the server: certificates that are made name
     /// it, and kubeconfigs lead to the first of them; may be given several times
     #[arg(long, value_name = "NAME")]
@@ -362,6 +337,29 @@ struct ControllersBenchOptions {
     /// Milliseconds that a status may wait; with commas between, each is measured
     #[arg(long, value_delimiter = ',', default_value = "0,100", value_name = "MS")]
     status_lag: Vec<u32>,
+}
+
+/// Options of `picokube bench transport`.
+#[derive(Debug, Args)]
+struct TransportBenchOptions {
+    /// Deployments that are rolled at once, beside one alone
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    deployments: usize,
+    /// Replicas of each
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    replicas: usize,
+    /// How often each is measured
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    rounds: usize,
+    /// How long the controllers are watched while they have nothing to do; 0 leaves that out
+    #[arg(long, default_value_t = 0, value_name = "SECONDS")]
+    idle: u64,
+    /// Have the controllers renew a Lease, as they do unless told otherwise
+    #[arg(long)]
+    leader_elect: bool,
+    /// How many objects the controllers can hold
+    #[arg(long, value_enum, default_value_t = Capacity::Medium, value_name = "SIZE")]
+    capacity: Capacity,
 }
 
 /// Options of `picokube bench latency`.

@@ -11,7 +11,7 @@ use picokube_core::watch::length_in_url;
 
 use crate::controllers::{self, Controllers, Credentials, Endpoint, Material};
 
-use super::up::interrupted;
+use super::interruption::Interruption;
 use super::upstream;
 use super::{ControllerOptions, RunOptions};
 
@@ -26,12 +26,13 @@ pub(super) struct Defaults {
 /// As fast as kube-controller-manager, with fewer statuses.
 const DEFAULTS: Defaults = Defaults { qps: Rate::KUBERNETES.qps, status_lag: Settings::STATUS_LAG };
 
-/// Runs the controllers against a cluster until Ctrl-C.
+/// Runs the controllers against a cluster until Ctrl-C, and then lets somebody else lead.
 pub(super) async fn run(options: RunOptions) -> Result<()> {
     let endpoint = endpoint(&options)?;
     let mut settings = settings(&options.controllers, &DEFAULTS)?;
     // The settings live as long as the process, as on a microcontroller.
     settings.namespaces = namespaces(options.namespace)?;
+    settings.leader_election = options.election.settings(settings.namespaces)?;
     settings.label_selector = options.selector.map(selector).transpose()?;
     let namespace = match settings.namespaces {
         [only] => Some(*only),
@@ -41,9 +42,13 @@ pub(super) async fn run(options: RunOptions) -> Result<()> {
     say!("controllers run against {}", endpoint.host);
     let capacity = options.controllers.capacity;
     let address = options.controllers.metrics_bind_address;
+    let interruption = Interruption::expect()?;
     let controllers = controllers::start(controllers::Options { endpoint, capacity, settings })?;
     serve(&controllers, address).await?;
-    interrupted().await
+    interruption.comes().await;
+    say!("stopping");
+    controllers.release_leadership().await;
+    Ok(())
 }
 
 /// The chosen selector, if it is not too long to be sent.

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use crate::http::SharedServer;
 use crate::server::Server;
+use crate::store::Entry;
 
-use super::firmware::Device;
+use super::firmware::Devices;
 
 const REFRESH: Duration = Duration::from_millis(500);
 const LOG_EVERY: Duration = Duration::from_secs(10);
@@ -19,7 +20,7 @@ const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 
 /// Shows what the cluster is doing, until it is dropped.
-pub(super) async fn show(shared: Arc<SharedServer>, url: String, device: Option<&Device>) {
+pub(super) async fn show(shared: Arc<SharedServer>, url: String, devices: &Devices) {
     if std::io::stdout().is_terminal() {
         let _restore = RestoreCursor::new();
         let mut before = shared.read().store().revision();
@@ -28,7 +29,7 @@ pub(super) async fn show(shared: Arc<SharedServer>, url: String, device: Option<
             let writes = (summary.revision - before) as f64 / REFRESH.as_secs_f64();
             before = summary.revision;
             let mut screen = summary.screen(&url, shared.open_watches(), writes);
-            screen.extend(device.map(Device::screen));
+            screen += &devices.screen();
             if !print(&format!("{CLEAR}{screen}")) {
                 return std::future::pending().await;
             }
@@ -36,12 +37,11 @@ pub(super) async fn show(shared: Arc<SharedServer>, url: String, device: Option<
         }
     }
     let mut said = String::new();
-    let mut shown_of_log = 0;
+    let mut shown_of_logs = devices.starts_of_logs();
     let mut next = Instant::now();
     loop {
-        for line in device.map(|device| device.lines_after(shown_of_log)).unwrap_or_default() {
-            shown_of_log += 1;
-            print(&format!("device  {line}\n"));
+        for line in devices.lines_after(&mut shown_of_logs) {
+            print(&format!("{line}\n"));
         }
         if Instant::now() < next {
             tokio::time::sleep(REFRESH).await;
@@ -85,6 +85,8 @@ struct Summary {
     objects: Vec<(String, usize)>,
     phases: BTreeMap<String, usize>,
     nodes: Vec<(String, usize)>,
+    /// Who holds which Lease of controllers.
+    leaders: Vec<String>,
 }
 
 impl Summary {
@@ -94,6 +96,7 @@ impl Summary {
             objects: Vec::new(),
             phases: BTreeMap::new(),
             nodes: Vec::new(),
+            leaders: Vec::new(),
         };
         let mut per_node: BTreeMap<String, usize> = BTreeMap::new();
         for (id, kind) in server.stored_kinds().iter().enumerate() {
@@ -121,6 +124,11 @@ impl Summary {
                     summary.nodes =
                         resource.range("", None).map(|node| (node.name().to_owned(), 0)).collect();
                 }
+                ("coordination.k8s.io", "leases") => {
+                    // Others are of nodes.
+                    let of_controllers = resource.range("kube-system/", None);
+                    summary.leaders = of_controllers.filter_map(leader).collect();
+                }
                 _ => {}
             }
         }
@@ -136,7 +144,11 @@ impl Summary {
         let _ = writeln!(text, "picokube  {url}   version {}", self.revision);
         let _ = writeln!(text, "{watches} watches, {writes_per_second:.0} writes/s\n");
         let _ = writeln!(text, "PODS     {}", join(self.phases.iter()));
-        let _ = writeln!(text, "OBJECTS  {}\n", join(self.objects.iter().map(|(k, v)| (k, v))));
+        let _ = writeln!(text, "OBJECTS  {}", join(self.objects.iter().map(|(k, v)| (k, v))));
+        for leader in &self.leaders {
+            let _ = writeln!(text, "LEADER   {leader}");
+        }
+        text.push('\n');
         let _ = writeln!(text, "NODE              PODS");
         for (name, count) in self.nodes.iter().take(20) {
             let _ = writeln!(text, "{name:<17} {count}");
@@ -151,8 +163,16 @@ impl Summary {
     fn line(&self) -> String {
         let pods = join(self.phases.iter());
         let pods = if pods.is_empty() { "none".to_owned() } else { pods };
-        format!("nodes: {}; pods: {pods}", self.nodes.len())
+        let leaders = self.leaders.iter().map(|leader| format!("; leader: {leader}"));
+        format!("nodes: {}; pods: {pods}{}", self.nodes.len(), leaders.collect::<String>())
     }
+}
+
+/// Who holds a Lease, and which, if anybody does.
+fn leader(lease: &Arc<Entry>) -> Option<String> {
+    let fields = lease.fields();
+    let holder = fields["spec"]["holderIdentity"].as_str().filter(|holder| !holder.is_empty())?;
+    Some(format!("{holder} ({})", lease.name()))
 }
 
 fn join<'a>(counts: impl Iterator<Item = (&'a String, &'a usize)>) -> String {
@@ -212,6 +232,33 @@ mod tests {
         assert_eq!(lines[8], "node-02           1");
         assert_eq!(lines[lines.len() - 3..], ["and 2 more", "", "Ctrl-C ends the cluster"]);
         assert_eq!(summary.line(), "nodes: 22; pods: 1 Pending, 1 Terminating");
+    }
+
+    #[test]
+    fn who_leads_is_shown() {
+        let mut server = server();
+        let now = Timestamp::from_unix_millis(0);
+        let mut post = |path: &str, body: String| {
+            let request = Request::new(Method::POST, path).with_body("application/json", body);
+            assert_eq!(server.handle(now, &request).status, 201, "{path}");
+        };
+        for namespace in ["kube-system", "kube-node-lease"] {
+            let body = format!(r#"{{"metadata":{{"name":"{namespace}"}}}}"#);
+            post("/api/v1/namespaces", body);
+        }
+        let mut lease = |namespace: &str, name: &str, holder: &str| {
+            let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+            let spec = format!(r#"{{"holderIdentity":"{holder}"}}"#);
+            post(&path, format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{spec}}}"#));
+        };
+        lease("kube-system", "picokube", "gateway-1_7");
+        lease("kube-system", "nobodys", "");
+        lease("kube-node-lease", "node-01", "node-01");
+        let summary = Summary::of(&server);
+        let screen = summary.screen("http://127.0.0.1:8001", 7, 2.6);
+        let leaders = screen.lines().filter(|line| line.starts_with("LEADER"));
+        assert_eq!(leaders.collect::<Vec<_>>(), ["LEADER   gateway-1_7 (picokube)"], "{screen}");
+        assert!(summary.line().ends_with("; leader: gateway-1_7 (picokube)"), "{}", summary.line());
     }
 
     #[test]

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
+use picokube_driver::Server;
+use picokube_kubeconfig::{Kubeconfig, Material};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
-use super::kubeconfig::{Kubeconfig, Material};
+use super::network::HTTP2;
 
 /// An API server, and what it wants to see of a client.
 pub struct Endpoint {
@@ -67,13 +69,21 @@ impl Endpoint {
                 let name = ServerName::try_from(expected.to_owned()).with_context(|| {
                     format!("{expected} is no name that a certificate can have")
                 })?;
-                Some((Arc::new(credentials.client_config()?), name))
+                let mut config = credentials.client_config()?;
+                config.alpn_protocols = vec![HTTP2.to_vec()];
+                Some((Arc::new(config), name))
             }
             false => None,
         };
         let authorization = token.map(bearer).transpose()?;
         let host = authority.to_owned();
         Ok(Self { address, host, authorization, token_file: None, tls })
+    }
+
+    /// Whom to talk to, for the driver.
+    pub(super) fn server(&self) -> Server<'_> {
+        let Self { address, host, authorization, .. } = self;
+        Server { address: *address, host, authorization: authorization.as_deref() }
     }
 
     /// The same server, whose token is read from this file again and again.
@@ -83,8 +93,9 @@ impl Endpoint {
 
     /// The server that a kubeconfig file's current context leads to.
     pub fn from_kubeconfig(path: &Path, context: Option<&str>) -> Result<Self> {
-        let Kubeconfig { server, token, token_file, credentials } =
+        let Kubeconfig { server, tls_server_name, authority, token, token_file, client, .. } =
             Kubeconfig::read(path, context)?;
+        let credentials = Credentials { authority, client, server_name: tls_server_name };
         let endpoint = Self::new(&server, token.as_deref(), &credentials)?;
         Ok(endpoint.with_token_file(token_file))
     }

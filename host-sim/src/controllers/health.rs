@@ -20,6 +20,7 @@ use crate::http::MetricsSource;
 pub struct Controllers {
     pub(super) metrics: MetricsSource,
     pub(super) health: mpsc::Sender<oneshot::Sender<Health>>,
+    pub(super) release: mpsc::Sender<oneshot::Sender<()>>,
 }
 
 /// How controllers are.
@@ -27,8 +28,10 @@ pub struct Controllers {
 pub struct Health {
     /// Their settings.
     pub settings: Settings,
-    /// Whether they have seen the whole cluster, and act.
+    /// Whether they have seen the whole cluster, and act if they lead.
     pub started: bool,
+    /// Not if they lead, and their lease ended long ago.
+    pub is_leader_healthy: bool,
     /// ReplicaSets that nothing is done for, because not all of their pods fit into memory.
     pub blind_replica_sets: usize,
     /// Deployments that nothing is done for, because not all of their ReplicaSets fit.
@@ -49,6 +52,12 @@ impl Controllers {
     /// How they are; `None` if they do not answer any more.
     pub async fn health(&self) -> Option<Health> {
         ask(&self.health).await
+    }
+
+    /// Has them write nothing any more and give leadership back, so that others lead before long.
+    pub async fn release_leadership(&self) {
+        // Who has ended by itself has nothing to give back.
+        let _ = ask(&self.release).await;
     }
 
     /// Serves `/metrics`, `/healthz`, `/livez` and `/readyz` until the process ends; gives the
@@ -89,6 +98,7 @@ impl Controllers {
                 None => (500, "the controllers do not answer\n".to_owned()),
             },
             "/healthz" | "/livez" => verdict(&path, &live(self.health().await), "", verbose),
+            path if path.starts_with("/healthz/") => one(path, &live(self.health().await), verbose),
             "/readyz" => {
                 let health = self.health().await;
                 verdict(&path, &ready(health), &note(health), verbose)
@@ -120,7 +130,23 @@ fn live(health: Option<Health>) -> Vec<Check> {
     let enabled = ControllerName::ALL
         .iter()
         .filter(|controller| health.settings.controllers.contains(**controller));
-    enabled.map(|controller| (controller.name(), Ok(()))).collect()
+    let mut checks: Vec<Check> = enabled.map(|controller| (controller.name(), Ok(()))).collect();
+    if let Some(election) = health.settings.leader_election {
+        let complaint =
+            || format!("failed election to renew leadership on lease {}", election.resource_name);
+        let verdict = if health.is_leader_healthy { Ok(()) } else { Err(complaint()) };
+        checks.insert(0, ("leaderElection", verdict));
+    }
+    checks
+}
+
+/// The answer about one check.
+fn one(path: &str, checks: &[Check], verbose: bool) -> (u16, String) {
+    let name = path.trim_start_matches("/healthz/");
+    match checks.iter().find(|(check, _)| *check == name) {
+        Some(check) => verdict(path, std::slice::from_ref(check), "", verbose),
+        None => (404, format!("there is no check {name}\n")),
+    }
 }
 
 fn ready(health: Option<Health>) -> Vec<Check> {
@@ -164,11 +190,14 @@ fn verdict(path: &str, checks: &[Check], note: &str, verbose: bool) -> (u16, Str
 
 #[cfg(test)]
 mod tests {
+    use picokube_core::leader_election::LeaderElection;
+
     use super::*;
 
     const HEALTH: Health = Health {
         settings: Settings::DEFAULT,
         started: true,
+        is_leader_healthy: true,
         blind_replica_sets: 0,
         blind_deployments: 0,
     };
@@ -201,6 +230,22 @@ mod tests {
         let (status, text) = verdict("/readyz", &ready(Some(full)), &note(Some(full)), true);
         assert_eq!(status, 200);
         assert!(text.contains("nothing is done for 2 ReplicaSets and 1 Deployments"), "{text}");
+    }
+
+    #[test]
+    fn a_leader_whose_lease_ended_long_ago_is_ill_and_has_a_check_of_its_own() {
+        let election = Some(LeaderElection::DEFAULT);
+        let settings = Settings { leader_election: election, ..Settings::DEFAULT };
+        let well = Health { settings, ..HEALTH };
+        let path = "/healthz/leaderElection";
+        assert_eq!(one(path, &live(Some(well)), false), (200, "ok".to_owned()));
+        let ill = Health { is_leader_healthy: false, ..well };
+        let (status, text) = one(path, &live(Some(ill)), false);
+        assert_eq!(status, 500);
+        let reason = "failed election to renew leadership on lease picokube";
+        assert!(text.starts_with(&format!("[-]leaderElection failed: {reason}\n")), "{text}");
+        assert_eq!(verdict("/healthz", &live(Some(ill)), "", false).0, 500);
+        assert_eq!(one(path, &live(Some(HEALTH)), false).0, 404, "there is no election");
     }
 
     #[test]

@@ -3,7 +3,19 @@
 use std::fmt;
 use std::io;
 
-use rustls::CertificateError;
+use rustls::{AlertDescription, CertificateError};
+
+/// The server has not agreed to speak HTTP/2.
+#[derive(Debug)]
+pub(super) struct NoHttp2;
+
+impl fmt::Display for NoHttp2 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no HTTP/2")
+    }
+}
+
+impl std::error::Error for NoHttp2 {}
 
 /// A reason why no connection comes about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +28,8 @@ pub(super) enum Trouble {
     OtherName,
     /// The server's certificate is too old or too young.
     Expired,
+    /// The server does not speak HTTP/2.
+    NoHttp2,
     /// TLS failed otherwise.
     Tls(String),
     /// Anything else.
@@ -24,8 +38,14 @@ pub(super) enum Trouble {
 
 impl Trouble {
     pub(super) fn of(error: &io::Error) -> Self {
+        if error.get_ref().is_some_and(|inner| inner.is::<NoHttp2>()) {
+            return Self::NoHttp2;
+        }
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         match inner {
+            Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
+                Self::NoHttp2
+            }
             Some(rustls::Error::InvalidCertificate(certificate)) => match certificate {
                 CertificateError::UnknownIssuer | CertificateError::BadSignature => {
                     Self::UnknownAuthority
@@ -46,7 +66,10 @@ impl Trouble {
 
     /// Whether it stays as it is until somebody changes the configuration.
     pub(super) fn is_lasting(&self) -> bool {
-        matches!(self, Self::UnknownAuthority | Self::OtherName | Self::Expired | Self::Tls(_))
+        matches!(
+            self,
+            Self::UnknownAuthority | Self::OtherName | Self::Expired | Self::NoHttp2 | Self::Tls(_)
+        )
     }
 }
 
@@ -65,6 +88,10 @@ impl fmt::Display for Trouble {
             Self::Expired => f.write_str(
                 "the server's certificate has expired or is not valid yet: renew it, or set this \
                  machine's clock",
+            ),
+            Self::NoHttp2 => f.write_str(
+                "the server does not speak HTTP/2, which picokube needs over https: enable it there \
+                 (ALPN h2), or look for a proxy in front that does not",
             ),
             Self::Tls(text) => write!(f, "no TLS connection: {text}"),
             Self::Other(text) => f.write_str(text),

@@ -4,6 +4,9 @@ use hyper::Method;
 use hyper::header;
 use hyper::http::request::Parts;
 
+use rustls::pki_types::CertificateDer;
+
+use super::client_certificates::ClientAuthorities;
 use super::hosts::AcceptedHosts;
 use crate::api::status::Status;
 use crate::server::request::User;
@@ -17,21 +20,43 @@ const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/versio
 pub enum Access {
     /// Everybody who can reach the socket, by one of these hosts; only for loopback addresses.
     Open(AcceptedHosts),
-    /// Only those who know the token. A web page does not, so that it may name any host.
-    Token(String),
+    /// Only those who know the token, or show a certificate of one of the authorities. A web page does
+    /// neither, so that it may name any host.
+    Known {
+        /// The token.
+        token: String,
+        /// The authorities of clients that have certificates.
+        clients: Option<ClientAuthorities>,
+    },
 }
 
 impl Access {
-    /// The user who sends a request; a refusal if it may not be answered.
-    pub(super) fn user(&self, request: &Parts) -> Result<User, Status> {
-        match self {
-            Self::Open(hosts) => hosts.check(request).map(|()| User::default()),
-            Self::Token(expected) => match bearer(request) {
-                Some(given) if same(given, expected.as_bytes()) => Ok(User::default()),
-                // Who shows a wrong token is not taken for somebody who has none.
-                None if is_public(request) => Ok(User::anonymous()),
-                _ => Err(Status::unauthorized()),
-            },
+    /// The user who sends a request over a connection on which these certificates were shown; a refusal
+    /// if it may not be answered.
+    ///
+    /// As in kube-apiserver, a certificate is asked first; whoever shows one that is not good may still
+    /// have the token.
+    pub(super) fn user(
+        &self,
+        request: &Parts,
+        certificates: &[CertificateDer<'_>],
+    ) -> Result<User, Status> {
+        let (token, clients) = match self {
+            Self::Open(hosts) => return hosts.check(request).map(|()| User::default()),
+            Self::Known { token, clients } => (token, clients),
+        };
+        let named = match clients {
+            Some(clients) if !certificates.is_empty() => clients.user(certificates),
+            _ => Ok(None),
+        };
+        if let Ok(Some(user)) = named {
+            return Ok(user);
+        }
+        match bearer(request) {
+            Some(given) if same(given, token.as_bytes()) => Ok(User::default()),
+            // Who shows something wrong is not taken for somebody who shows nothing.
+            None if named.is_ok() && is_public(request) => Ok(User::anonymous()),
+            _ => Err(Status::unauthorized()),
         }
     }
 }
@@ -69,8 +94,8 @@ mod tests {
 
     #[test]
     fn a_token_has_to_be_right() {
-        let access = Access::Token("secret".into());
-        let user = |authorization| access.user(&request("GET", "/api", authorization));
+        let access = Access::Known { token: "secret".into(), clients: None };
+        let user = |authorization| access.user(&request("GET", "/api", authorization), &[]);
         assert_eq!(user(Some("Bearer secret")), Ok(User::default()));
         assert_eq!(user(Some("bearer secret")), Ok(User::default()));
         for wrong in [
@@ -89,8 +114,8 @@ mod tests {
 
     #[test]
     fn probes_need_no_token_but_no_wrong_one_either() {
-        let access = Access::Token("secret".into());
-        let user = |method, path, shown| access.user(&request(method, path, shown)).ok();
+        let access = Access::Known { token: "secret".into(), clients: None };
+        let user = |method, path, shown| access.user(&request(method, path, shown), &[]).ok();
         for path in ["/healthz", "/livez", "/readyz", "/readyz?verbose", "/version"] {
             assert_eq!(user("GET", path, None), Some(User::anonymous()), "{path}");
             assert_eq!(user("HEAD", path, None), Some(User::anonymous()), "{path}");
@@ -109,6 +134,6 @@ mod tests {
     #[test]
     fn open_access_asks_nothing() {
         let access = Access::Open(AcceptedHosts::default());
-        assert_eq!(access.user(&request("GET", "/api", None)), Ok(User::default()));
+        assert_eq!(access.user(&request("GET", "/api", None), &[]), Ok(User::default()));
     }
 }

@@ -90,6 +90,8 @@ struct UserInfo<'a> {
     username: &'a str,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     groups: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -141,6 +143,7 @@ pub(super) fn event(record: &Record, stage: Stage) -> Vec<u8> {
         user: user.map_or_else(UserInfo::default, |user| UserInfo {
             username: &user.name,
             groups: &user.groups,
+            extra: user.extra(),
         }),
         source_ips: &record.source_ips,
         user_agent: &record.user_agent,

@@ -3,19 +3,13 @@
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
 use http::request::Parts;
 use hyper::body::Incoming;
-use hyper::header::{self, HeaderName, HeaderValue};
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use tokio::io::{AsyncRead, AsyncWrite};
+use rustls::pki_types::CertificateDer;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
@@ -30,18 +24,17 @@ use super::audit::AuditIds;
 use super::body::{Content, ListSending, ResponseBody, WatchBody};
 use super::cluster::SharedServer;
 use super::connections::{Busy, Connections, Member};
+use super::goaway::GoAway;
 use super::inflight::{InFlight, InFlightLimits, Place, RequestKind};
 use super::metrics::Subject;
 use super::record::{Logs, Record};
+use super::speaking::speak;
 use super::stall::StallGuard;
 use super::upload::Upload;
 
 /// Files that are not connections: the listener, the data directory, logs, and clients within this
 /// process, such as the controllers.
 const OTHER_FILES: u64 = 256;
-
-/// What is buffered of a connection's bodies before anybody reads them.
-const WINDOW_BYTES: u32 = 64 << 10;
 
 /// What one client, or all together, may take.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +51,8 @@ pub struct Limits {
     pub stall: Duration,
     /// How long a client may take to send its headers, then its body, and to read a list.
     pub patience: Duration,
+    /// How many of the requests of HTTP/2 end their connection in good order, from 0 to 1.
+    pub goaway_chance: f64,
 }
 
 impl Default for Limits {
@@ -69,20 +64,22 @@ impl Default for Limits {
             in_flight: InFlightLimits::default(),
             stall: Duration::from_secs(30),
             patience: Duration::from_secs(60),
+            goaway_chance: 0.0,
         }
     }
 }
 
 /// Everything a connection needs.
-struct Shell {
-    shared: Arc<SharedServer>,
+pub(super) struct Shell {
+    pub(super) shared: Arc<SharedServer>,
     access: Access,
-    limits: Limits,
+    pub(super) limits: Limits,
+    pub(super) goaway: GoAway,
     watch_places: Arc<Semaphore>,
     in_flight: Arc<InFlight>,
     logs: Arc<Logs>,
     audit_ids: AuditIds,
-    stopping: watch::Receiver<bool>,
+    pub(super) stopping: watch::Receiver<bool>,
 }
 
 /// Accepts connections until `stopping` becomes true, then lets the open ones finish.
@@ -102,11 +99,13 @@ pub async fn serve(
         in_flight: InFlight::new(limits.in_flight),
         logs,
         audit_ids: AuditIds::new(),
+        goaway: GoAway::new(limits.goaway_chance),
         limits,
         stopping: stopping.clone(),
     });
     let connections = Connections::new(connections_within(limits.connections));
-    let graceful = GracefulShutdown::new();
+    // Every connection holds a receiver, so that nobody is left when the last has ended.
+    let (all_ended, _) = watch::channel(());
     let mut stop = stopping;
     loop {
         let accepted = tokio::select! {
@@ -122,19 +121,23 @@ pub async fn serve(
         // away, and who is connected is served on.
         let Some(member) = connections.admit() else { continue };
         let _ = stream.set_nodelay(true);
-        let (shell, tls, watcher) = (shell.clone(), tls.clone(), graceful.watcher());
+        let (shell, tls, open) = (shell.clone(), tls.clone(), all_ended.subscribe());
         tokio::spawn(async move {
+            let _open = open;
             let member = Arc::new(member);
-            let client = Client { member: member.clone(), address: peer.ip() };
+            let mut client =
+                Client { member: member.clone(), address: peer.ip(), certificates: None };
             let stream = StallGuard::new(stream, shell.limits.stall);
             let patience = shell.limits.patience;
             let served = async {
                 match tls {
-                    None => speak(stream, &shell, client, watcher).await,
+                    None => speak(stream, &shell, client).await,
                     Some(tls) => {
                         let handshake = tokio::time::timeout(patience, tls.accept(stream));
                         if let Ok(Ok(stream)) = handshake.await {
-                            speak(stream, &shell, client, watcher).await;
+                            let (_, session) = stream.get_ref();
+                            client.certificates = session.peer_certificates().map(Arc::from);
+                            speak(stream, &shell, client).await;
                         }
                     }
                 }
@@ -147,14 +150,16 @@ pub async fn serve(
     }
     drop(listener);
     // Requests in progress are answered; a client that takes longer is not waited for.
-    let _ = tokio::time::timeout(Duration::from_secs(5), graceful.shutdown()).await;
+    let _ = tokio::time::timeout(Duration::from_secs(5), all_ended.closed()).await;
 }
 
 /// Who is at the other end of a connection.
 #[derive(Clone)]
-struct Client {
+pub(super) struct Client {
     member: Arc<Member>,
     address: IpAddr,
+    /// What it has shown of itself in the handshake.
+    certificates: Option<Arc<[CertificateDer<'static>]>>,
 }
 
 /// So many connections that there are files for them.
@@ -163,49 +168,8 @@ fn connections_within(limit: usize) -> usize {
     limit.min(usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX))
 }
 
-async fn speak<S>(stream: S, shell: &Arc<Shell>, client: Client, watcher: Watcher)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(shell.limits.patience)
-        .max_buf_size(shell.limits.header_bytes.max(8 << 10))
-        .keep_alive(true);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_header_list_size(shell.limits.header_bytes as u32)
-        .initial_connection_window_size(WINDOW_BYTES)
-        .initial_stream_window_size(WINDOW_BYTES)
-        .max_send_buf_size(WINDOW_BYTES as usize)
-        .max_concurrent_streams(250);
-    let service = service_fn(|request| answer(shell.clone(), client.clone(), request));
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    let _open = Open::new(shell.shared.clone());
-    // A broken connection concerns its client only.
-    let _ = watcher.watch(connection.into_owned()).await;
-}
-
-/// Counts a connection for as long as it is open, however it ends.
-struct Open(Arc<SharedServer>);
-
-impl Open {
-    fn new(shared: Arc<SharedServer>) -> Self {
-        shared.metrics.connections.fetch_add(1, Ordering::Relaxed);
-        Self(shared)
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.metrics.connections.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-async fn answer(
+/// Answers a request.
+pub(super) async fn answer(
     shell: Arc<Shell>,
     client: Client,
     request: hyper::Request<Incoming>,
@@ -216,7 +180,7 @@ async fn answer(
     let mut record = Record::begin(&shell.logs, &request, subject, client.address, &audit_id);
     let (head, body) = request.into_parts();
     let mut upload = Some(Upload::new(&head.headers, body, shell.limits.patience));
-    let outcome = match identify(&shell, &head, &mut record) {
+    let outcome = match identify(&shell, &client, &head, &mut record) {
         Ok(user) => {
             if is_read(&head.method) {
                 // A body says nothing about what is to be read.
@@ -232,7 +196,7 @@ async fn answer(
     let (mut response, content) = content(&shell, outcome, to_head, &mut record);
     shell.shared.metrics.answered(subject, response.status);
     response.headers.push(("audit-id", audit_id));
-    Ok(to_http(&response, ResponseBody::new(content, record, busy)))
+    Ok(response.to_http(ResponseBody::new(content, record, busy)))
 }
 
 /// Reads what nobody wants. That is no work which others should make way for.
@@ -267,8 +231,13 @@ impl Outcome {
 }
 
 /// Who asks; a refusal if that one may not.
-fn identify(shell: &Shell, head: &Parts, record: &mut Option<Box<Record>>) -> Result<User, Status> {
-    let user = shell.access.user(head)?;
+fn identify(
+    shell: &Shell,
+    client: &Client,
+    head: &Parts,
+    record: &mut Option<Box<Record>>,
+) -> Result<User, Status> {
+    let user = shell.access.user(head, client.certificates.as_deref().unwrap_or_default())?;
     if let Some(record) = record {
         record.user = Some(user.clone());
     }
@@ -299,7 +268,7 @@ async fn answer_to(
     };
     match upload.read(place).await {
         Ok((body, place)) => {
-            let request = Request { body, ..request_of(head, user) };
+            let request = Request { body, ..Request::of_head(head, user) };
             Outcome { place: Some(place), ..Outcome::of(ask(shell, request, record).await) }
         }
         Err(refused) => Outcome { unread: refused.rest, ..Outcome::of(refused.status) },
@@ -327,7 +296,7 @@ async fn look_up(
         text.push_str(&shell.shared.more_metrics().await);
         return Outcome::of(Response::text(200, text));
     }
-    Outcome { place, ..Outcome::of(ask(shell, request_of(head, user), record).await) }
+    Outcome { place, ..Outcome::of(ask(shell, Request::of_head(head, user), record).await) }
 }
 
 async fn ask(shell: &Shell, request: Request, record: &mut Option<Box<Record>>) -> Response {
@@ -337,25 +306,6 @@ async fn ask(shell: &Shell, request: Request, record: &mut Option<Box<Record>>) 
         }
     };
     shell.shared.answer_noting(request, note).await
-}
-
-/// A request without its body.
-fn request_of(head: &Parts, user: User) -> Request {
-    let header = |name: HeaderName| {
-        let value = head.headers.get(name).and_then(|value| value.to_str().ok());
-        value.unwrap_or_default().to_owned()
-    };
-    Request {
-        method: head.method.clone(),
-        path: head.uri.path().to_owned(),
-        query: head.uri.query().unwrap_or_default().to_owned(),
-        accept: all_values(head, header::ACCEPT),
-        content_type: header(header::CONTENT_TYPE),
-        user_agent: header(header::USER_AGENT),
-        if_none_match: header(header::IF_NONE_MATCH),
-        user,
-        body: Bytes::new(),
-    }
 }
 
 /// What is sent for a response. A place is kept while a list is being sent; what else is sent is
@@ -391,28 +341,4 @@ fn content(
         (Body::Watch(_), None) => Content::Whole(None),
     };
     (response, content)
-}
-
-fn to_http(response: &Response, body: ResponseBody) -> hyper::Response<ResponseBody> {
-    let mut http = hyper::Response::new(body);
-    *http.status_mut() = hyper::StatusCode::from_u16(response.status)
-        .unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
-    let headers = http.headers_mut();
-    if let Ok(content_type) = HeaderValue::from_str(&response.content_type) {
-        headers.insert(header::CONTENT_TYPE, content_type);
-    }
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    for (name, value) in &response.headers {
-        // A warning may quote what a client sent; what no header can carry is left out.
-        if let Ok(value) = HeaderValue::from_str(value) {
-            headers.append(HeaderName::from_static(name), value);
-        }
-    }
-    http
-}
-
-/// Several Accept headers count as one.
-fn all_values(head: &Parts, name: HeaderName) -> String {
-    let values = head.headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    values.collect::<Vec<_>>().join(",")
 }

@@ -5,10 +5,13 @@
 
 mod access;
 mod audit;
+mod authority;
 mod body;
+mod client_certificates;
 mod cluster;
 mod connection;
 mod connections;
+mod goaway;
 mod hosts;
 mod inflight;
 pub mod kubeconfig;
@@ -16,11 +19,13 @@ mod log;
 mod metrics;
 pub mod names;
 mod record;
+mod speaking;
 mod stall;
 pub mod tls;
 mod upload;
 
 pub use access::Access;
+pub use client_certificates::ClientAuthorities;
 pub use cluster::{Cluster, MetricsSource, SharedServer};
 pub use connection::{Limits, serve};
 pub use hosts::{AcceptedHosts, DEFAULT_ACCEPT_HOSTS};

@@ -5,19 +5,30 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use rcgen::KeyPair;
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::ParsedCertificate;
+use rustls::server::{NoClientAuth, ParsedCertificate};
 
+use super::authority::Authority;
+pub use super::authority::Identity;
+use super::client_certificates::ClientAuthorities;
 use super::names::{ServerNames, server_name};
 
 use crate::private;
 
 /// What a directory of generated certificates has in it.
-pub const FILES: [&str; 5] = ["ca.crt", "ca.key", "server.crt", "server.key", "token"];
+pub const FILES: [&str; 7] =
+    ["ca.crt", "ca.key", "server.crt", "server.key", CLIENT_FILES[0], CLIENT_FILES[1], TOKEN_FILE];
+
+const CLIENT_FILES: [&str; 2] = ["client-ca.crt", "client-ca.key"];
+const TOKEN_FILE: &str = "token";
+
+/// Names of the authorities.
+const SERVERS: &str = "picokube-ca";
+const CLIENTS: &str = "picokube-client-ca";
 
 /// A server certificate and whoever vouches for it.
 #[derive(Debug)]
@@ -45,9 +56,9 @@ impl Certificates {
         mut news: impl FnMut(&str),
     ) -> Result<Self> {
         let file = |name: &str| directory.join(name);
-        let [authority, authority_key, chain, key, _] = FILES.map(file);
+        let [authority, authority_key, chain, key, ..] = FILES.map(file);
         if !(authority.exists() && chain.exists() && key.exists()) {
-            let (issuer, made) = Authority::new()?.and_certificates(names)?;
+            let (issuer, made) = Self::with_authority(names)?;
             private::create_directory(directory)?;
             return made.write_to(directory, &issuer);
         }
@@ -65,7 +76,7 @@ impl Certificates {
         }
         let missing = missing.join(", ");
         let Some(issuer_key) = issuer_key else {
-            let (issuer, made) = Authority::new()?.and_certificates(names)?;
+            let (issuer, made) = Self::with_authority(names)?;
             news(&format!(
                 "the certificate in {} does not name {missing}, and the key of its authority was \
                  not kept: both were made anew, and clients need the new kubeconfig or ca.crt",
@@ -73,11 +84,11 @@ impl Certificates {
             ));
             return made.write_to(directory, &issuer);
         };
-        let issuer = Authority::from_pem(&issuer_key, found.authority_pem)
+        let issuer = Authority::from_pem(SERVERS, &issuer_key, found.authority_pem)
             .with_context(|| format!("{} is no private key", authority_key.display()))?;
         let server_key = KeyPair::from_pem(&found.key_pem)
             .with_context(|| format!("{} is no private key", key.display()))?;
-        let renewed = issuer.certificates(names, &server_key)?;
+        let renewed = Self::signed_by(&issuer, names, &server_key)?;
         private::write(&chain, &renewed.chain_pem)?;
         news(&format!(
             "the certificate in {} did not name {missing} and was renewed; clients that trust its \
@@ -89,7 +100,21 @@ impl Certificates {
 
     /// Makes an authority and a server certificate for `names`.
     pub fn generate(names: &ServerNames) -> Result<Self> {
-        Ok(Authority::new()?.and_certificates(names)?.1)
+        Ok(Self::with_authority(names)?.1)
+    }
+
+    fn with_authority(names: &ServerNames) -> Result<(Authority, Self)> {
+        let authority = Authority::new(SERVERS)?;
+        let certificates = Self::signed_by(&authority, names, &KeyPair::generate()?)?;
+        Ok((authority, certificates))
+    }
+
+    fn signed_by(authority: &Authority, names: &ServerNames, key: &KeyPair) -> Result<Self> {
+        Ok(Self {
+            authority_pem: authority.pem().to_owned(),
+            chain_pem: authority.sign_server(names, key)?,
+            key_pem: key.serialize_pem(),
+        })
     }
 
     /// Those names that the server certificate is not valid for.
@@ -115,8 +140,9 @@ impl Certificates {
         Ok(self)
     }
 
-    /// What rustls needs to serve with them, speaking HTTP/2 and HTTP/1.1.
-    pub fn server_config(&self) -> Result<Arc<ServerConfig>> {
+    /// What rustls needs to serve with them, speaking HTTP/2 and HTTP/1.1, to clients that may show a
+    /// certificate of one of these authorities.
+    pub fn server_config(&self, clients: Option<&ClientAuthorities>) -> Result<Arc<ServerConfig>> {
         let chain = CertificateDer::pem_slice_iter(self.chain_pem.as_bytes())
             .collect::<Result<Vec<_>, _>>()
             .context("the certificate is not PEM")?;
@@ -125,67 +151,60 @@ impl Certificates {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
+            .with_client_cert_verifier(match clients {
+                Some(clients) => clients.handshake(),
+                None => Arc::new(NoClientAuth),
+            })
             .with_single_cert(chain, key)
             .context("the certificate and the private key do not belong together")?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        // Clients come back by a ticket, however many others were there meanwhile. One is enough, as in
+        // Go: each connection brings the next.
+        config.ticketer = rustls::crypto::ring::Ticketer::new()?;
+        config.send_tls13_tickets = 1;
         Ok(Arc::new(config))
     }
 }
 
-/// Whoever vouches for servers.
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    pem: String,
-}
+/// The authority of a cluster's clients.
+pub struct Clients(Authority);
 
-impl Authority {
-    fn new() -> Result<Self> {
-        let key = KeyPair::generate()?;
-        let parameters = Self::parameters()?;
-        let pem = parameters.self_signed(&key)?.pem();
-        Ok(Self { issuer: Issuer::new(parameters, key), pem })
+impl Clients {
+    /// A new one.
+    pub fn generate() -> Result<Self> {
+        Ok(Self(Authority::new(CLIENTS)?))
     }
 
-    /// One that was made here before.
-    fn from_pem(key_pem: &str, pem: String) -> Result<Self> {
-        let key = KeyPair::from_pem(key_pem)?;
-        Ok(Self { issuer: Issuer::new(Self::parameters()?, key), pem })
+    /// The one in `directory`, made at the first start. Its key is readable for the owner only.
+    pub fn in_directory(directory: &Path) -> Result<Self> {
+        let [certificate, key] = CLIENT_FILES.map(|name| directory.join(name));
+        if certificate.exists() && key.exists() {
+            let (pem, key_pem) = (private::read(&certificate)?, private::read(&key)?);
+            let authority = Authority::from_pem(CLIENTS, &key_pem, pem);
+            let shown = key.display();
+            return Ok(Self(authority.with_context(|| format!("{shown} is no private key"))?));
+        }
+        let made = Self::generate()?;
+        private::create_directory(directory)?;
+        private::write(&key, &made.0.key_pem())?;
+        private::write(&certificate, made.0.pem())?;
+        Ok(made)
     }
 
-    fn parameters() -> Result<CertificateParams> {
-        let mut parameters = CertificateParams::new(Vec::<String>::new())?;
-        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        parameters.distinguished_name.push(DnType::CommonName, "picokube-ca");
-        Ok(parameters)
+    /// What a server has to know of it.
+    pub fn authorities(&self) -> Result<ClientAuthorities> {
+        ClientAuthorities::from_pem(self.0.pem().as_bytes())
     }
 
-    fn and_certificates(self, names: &ServerNames) -> Result<(Self, Certificates)> {
-        let certificates = self.certificates(names, &KeyPair::generate()?)?;
-        Ok((self, certificates))
-    }
-
-    fn certificates(&self, names: &ServerNames, key: &KeyPair) -> Result<Certificates> {
-        let mut server = CertificateParams::new(names.all())?;
-        server.distinguished_name.push(DnType::CommonName, "picokube");
-        let certificate = server.signed_by(key, &self.issuer)?;
-        Ok(Certificates {
-            authority_pem: self.pem.clone(),
-            chain_pem: certificate.pem(),
-            key_pem: key.serialize_pem(),
-        })
-    }
-
-    fn key_pem(&self) -> String {
-        self.issuer.key().serialize_pem()
+    /// A certificate for a user, good for a year.
+    pub fn identify(&self, user: &str, group: Option<&str>) -> Result<Identity> {
+        self.0.identify(user, group)
     }
 }
 
 /// The token in `directory`, made at the first start.
 pub fn token_in_directory(directory: &Path) -> Result<String> {
-    let [.., token] = FILES;
-    let path = directory.join(token);
+    let path = directory.join(TOKEN_FILE);
     if path.exists() {
         let token = private::read(&path)?;
         let token = token.trim();
@@ -227,7 +246,7 @@ mod tests {
     fn generated_certificates_can_serve_and_have_every_name() {
         let names = names(&["*.example.test", "ci.test", "2001:db8::7"]);
         let certificates = Certificates::generate(&names).unwrap();
-        certificates.server_config().unwrap();
+        certificates.server_config(None).unwrap();
         assert_ne!(certificates.authority_pem, certificates.chain_pem);
         assert_eq!(certificates.missing(names.all()).unwrap(), Vec::<String>::new());
         let others = ["other.test".to_owned(), "192.0.2.8".to_owned()];
@@ -241,7 +260,7 @@ mod tests {
         let mut start = |given: &[&str]| {
             let tell = |text: &str| news.push(text.to_owned());
             let made = Certificates::in_directory(directory.path(), &names(given), tell).unwrap();
-            made.server_config().unwrap();
+            made.server_config(None).unwrap();
             made
         };
         let first = start(&[]);

@@ -98,6 +98,16 @@ impl Nodes {
         server.store().revision() != self.cursor
     }
 
+    /// The kubelet of a pod looks at it anew, and tells of it as if it had just started.
+    pub fn look_again(&mut self, now: Timestamp, key: &str) {
+        let Some((key, _)) = self.pods.get_key_value(key) else { return };
+        let key = key.clone();
+        if let Some(pod) = self.pods.get_mut(&key) {
+            pod.recover(now);
+        }
+        self.plan(&key, now);
+    }
+
     /// When to call [`Nodes::poll`] although nothing has changed; `None` for never.
     pub fn poll_at(&self) -> Option<Timestamp> {
         if self.nodes.is_empty() {

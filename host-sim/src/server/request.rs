@@ -2,6 +2,9 @@
 
 use bytes::Bytes;
 use http::Method;
+use http::header::{self, HeaderName};
+use http::request::Parts;
+use serde_json::{Value, json};
 
 use crate::api::kind::{self, Kind};
 use crate::api::status::Status;
@@ -38,6 +41,8 @@ pub struct User {
     pub name: String,
     /// Groups of the user.
     pub groups: Vec<String>,
+    /// Which of the user's credentials was shown, if it has an id.
+    pub credential_id: Option<String>,
 }
 
 impl User {
@@ -46,7 +51,23 @@ impl User {
         Self {
             name: "system:anonymous".to_owned(),
             groups: vec!["system:unauthenticated".to_owned()],
+            credential_id: None,
         }
+    }
+
+    /// Somebody whose name and groups a credential tells.
+    pub fn authenticated(name: String, mut groups: Vec<String>, credential_id: String) -> Self {
+        let everybody = ["system:authenticated", "system:unauthenticated"];
+        if !groups.iter().any(|group| everybody.contains(&group.as_str())) {
+            groups.push("system:authenticated".to_owned());
+        }
+        Self { name, groups, credential_id: Some(credential_id) }
+    }
+
+    /// What else is known, by upstream's names.
+    pub fn extra(&self) -> Option<Value> {
+        let id = self.credential_id.as_ref()?;
+        Some(json!({"authentication.kubernetes.io/credential-id": [id]}))
     }
 
     /// Whether it has not said who it is.
@@ -60,11 +81,31 @@ impl Default for User {
         Self {
             name: "kubernetes-admin".to_owned(),
             groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
+            credential_id: None,
         }
     }
 }
 
 impl Request {
+    /// A request with this head, without its body.
+    pub fn of_head(head: &Parts, user: User) -> Self {
+        let header = |name: HeaderName| {
+            let value = head.headers.get(name).and_then(|value| value.to_str().ok());
+            value.unwrap_or_default().to_owned()
+        };
+        Self {
+            method: head.method.clone(),
+            path: head.uri.path().to_owned(),
+            query: head.uri.query().unwrap_or_default().to_owned(),
+            accept: all_values(head, header::ACCEPT),
+            content_type: header(header::CONTENT_TYPE),
+            user_agent: header(header::USER_AGENT),
+            if_none_match: header(header::IF_NONE_MATCH),
+            user,
+            body: Bytes::new(),
+        }
+    }
+
     /// A request without a body, as a client that takes JSON sends it.
     pub fn new(method: Method, path_and_query: &str) -> Self {
         let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
@@ -165,6 +206,12 @@ impl Target {
             watch_path,
         }))
     }
+}
+
+/// Several Accept headers count as one.
+fn all_values(head: &Parts, name: HeaderName) -> String {
+    let values = head.headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    values.collect::<Vec<_>>().join(",")
 }
 
 impl ResourceTarget {

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::StatusCode;
+use http::header::{self, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use crate::api::status::Status;
@@ -79,6 +81,25 @@ impl Response {
             self.headers.push(("warning", format!("299 - \"{text}\"")));
         }
         self
+    }
+
+    /// Its head as HTTP has it, with whatever sends its body.
+    pub fn to_http<B>(&self, body: B) -> http::Response<B> {
+        let mut http = http::Response::new(body);
+        *http.status_mut() =
+            StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = http.headers_mut();
+        if let Ok(content_type) = HeaderValue::from_str(&self.content_type) {
+            headers.insert(header::CONTENT_TYPE, content_type);
+        }
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        for (name, value) in &self.headers {
+            // A warning may quote what a client sent; what no header can carry is left out.
+            if let Ok(value) = HeaderValue::from_str(value) {
+                headers.append(HeaderName::from_static(name), value);
+            }
+        }
+        http
     }
 
     /// The whole body; for watches nothing, since they have no end.

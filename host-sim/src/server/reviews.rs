@@ -47,5 +47,9 @@ impl Server {
 }
 
 fn user_info(call: &Call) -> Value {
-    json!({"username": call.user.name, "groups": call.user.groups})
+    let mut info = json!({"username": call.user.name, "groups": call.user.groups});
+    if let Some(extra) = call.user.extra() {
+        info["extra"] = extra;
+    }
+    info
 }

@@ -62,3 +62,35 @@ fn help_teaches_and_mistakes_are_explained() {
     let (fine, error) = run(&["server", "--data", "/dev/null/cluster"]);
     assert!(!fine && error.contains("/dev/null/cluster"), "{error}");
 }
+
+#[test]
+fn check_reports_to_people_and_machines_and_tells_a_broken_set_up_from_a_violation() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = |name: &str| directory.path().join(name).display().to_string();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_picokube"));
+        let output = command.arg("check").args(arguments).output().expect("the binary starts");
+        (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+    };
+    let (xml, page) = (file("report.xml"), file("report.html"));
+    let (code, out) = run(&["--seeds", "2", "--json", "--junit", &xml, "--html", &page]);
+    assert_eq!(code, Some(0), "{out}");
+    let told: serde_json::Value = serde_json::from_str(&out).expect("JSON and nothing else");
+    assert_eq!((&told["seeds"], &told["violations"]), (&2.into(), &0.into()));
+    let xml = std::fs::read_to_string(xml).expect("written");
+    assert_eq!(xml.matches("<testcase ").count(), 2, "{xml}");
+    let shown = std::fs::read_to_string(&page).expect("written");
+    assert!(shown.contains("Every property held.") && shown.contains("link down"), "{shown}");
+    let (code, _) = run(&["--seeds", "2", "--junit", "/dev/null/report.xml"]);
+    assert_eq!(code, Some(2), "there is no such place");
+    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plans/both-3477.json");
+    let (code, out) = run(&["--plan", plan]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.starts_with("seed 3477: "), "{out}");
+    let (code, _) = run(&["--plan", &page]);
+    assert_eq!(code, Some(2), "that is no plan");
+    let (code, _) = run(&["--plan", plan, "--seed", "3477"]);
+    assert_eq!(code, Some(2), "one of both");
+    let (code, _) = run(&["--seeds", "two"]);
+    assert_eq!(code, Some(2), "that is no number");
+}

@@ -1,10 +1,12 @@
-//! kill -9 in the middle of a write load: what was acknowledged is there afterwards.
+//! kill -9 in the middle of a write load, and a full disk: what was acknowledged is there afterwards.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::support::{CONFIG_MAPS, Server, Watch, config_map, eventually};
+use crate::support::{CONFIG_MAPS, Client, Server, Watch, config_map, eventually};
 use serde_json::Value;
 
 const KILLS: usize = 50;
@@ -42,6 +44,52 @@ fn fifty_kills_lose_nothing_that_was_acknowledged() {
     let server = Server::on_disk(directory.path());
     check(&server, &acknowledged);
     assert!(acknowledged.lock().expect("no panic").len() > KILLS, "hardly anything was written");
+}
+
+/// A limit on the size of files stands for a disk that is full.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_ends_the_server_and_nothing_that_was_acknowledged() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let data = directory.path().join("data");
+    // In units of 512 bytes.
+    let limited = "trap '' XFSZ; ulimit -f 8192; exec \"$0\" \"$@\"";
+    let mut process = Command::new("sh")
+        .args(["-c", limited, env!("CARGO_BIN_EXE_picokube"), "server", "--listen", "127.0.0.1:0"])
+        .arg("--data")
+        .arg(&data)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let output = BufReader::new(process.stdout.take().expect("piped"));
+    let mut lines = output.lines().map_while(Result::ok);
+    let address =
+        lines.find_map(|line| line.strip_prefix("listening on http://").map(str::to_owned));
+    let mut client = Client::new(&address.expect("it listens"));
+    let body = |name: &str| config_map(name, &"x".repeat(200_000)).to_string();
+    let mut acknowledged = Vec::new();
+    for number in 0.. {
+        let name = format!("c-{number}");
+        let json = "application/json";
+        match client.request("POST", CONFIG_MAPS, json, body(&name).as_bytes()) {
+            Ok((201, _)) => acknowledged.push(name),
+            Ok((status, object)) => panic!("answered {status}: {object}"),
+            Err(_) => break,
+        }
+    }
+    let ended = process.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot write to the data directory: "), "{said}");
+    assert!(said.contains("File too large") && said.contains("stopping"), "{said}");
+    assert!(acknowledged.len() > 2, "{acknowledged:?}");
+
+    let server = Server::on_disk(&data);
+    for name in acknowledged {
+        assert_eq!(server.client().get(&format!("{CONFIG_MAPS}/{name}")).0, 200, "{name} is lost");
+    }
+    assert_eq!(server.client().post(CONFIG_MAPS, &config_map("afterwards", "1")).0, 201);
 }
 
 /// Compares the cluster with what was acknowledged; gives its version.

@@ -88,7 +88,8 @@ fn certificates_and_token_are_made_once() {
     let pki = directory.path().join("pki");
     let path = pki.to_str().expect("UTF-8");
     let read = |name: &str| std::fs::read_to_string(pki.join(name)).expect("made");
-    let files = ["ca.crt", "ca.key", "server.crt", "server.key", "token"];
+    let files =
+        ["ca.crt", "ca.key", "server.crt", "server.key", "client-ca.crt", "client-ca.key", "token"];
     drop(Server::start(&["--secure", "--cert-dir", path]));
     let first = files.map(read);
     drop(Server::start(&["--secure", "--cert-dir", path]));
@@ -162,6 +163,30 @@ fn a_server_for_others_has_the_names_they_use() {
     let leads_to = third["clusters"][0]["cluster"]["server"].as_str().expect("a URL");
     let host = leads_to.trim_start_matches("https://").rsplit_once(':').expect("a port").0;
     assert_eq!(ask_as(&third, &server.address, host), Ok(200), "{leads_to}");
+}
+
+#[test]
+fn a_server_on_loopback_can_be_known_to_an_emulated_machine() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("kubeconfig");
+    let kubeconfig = ["--write-kubeconfig", file.to_str().expect("UTF-8")];
+    let read = || -> Value {
+        serde_json::from_str(&std::fs::read_to_string(&file).expect("written")).expect("JSON")
+    };
+    let start = |names: &[&str]| Server::start(&[&kubeconfig, names].concat());
+    // QEMU's guests find their host's loopback at 10.0.2.2.
+    let server = start(&["--tls-san", "10.0.2.2"]);
+    let port = server.address.rsplit(':').next().expect("a port");
+    let (config, address) = (read(), &server.address);
+    assert_eq!(config["clusters"][0]["cluster"]["server"], format!("https://10.0.2.2:{port}"));
+    for name in ["10.0.2.2", "127.0.0.1", "::1", "localhost", "kubernetes.default.svc"] {
+        assert_eq!(ask_as(&config, address, name), Ok(200), "{name}");
+    }
+    // For both at once: the first name is for the kubeconfig.
+    let server = start(&["--tls-san", "127.0.0.1", "--tls-san", "10.0.2.2"]);
+    let (config, address) = (read(), &server.address);
+    assert_eq!(config["clusters"][0]["cluster"]["server"], format!("https://{address}"));
+    assert_eq!(ask_as(&config, address, "10.0.2.2"), Ok(200));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The cluster in which controllers are measured, and the controllers in a process of their own.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +10,17 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use http::Method;
 use serde_json::Value;
+use tempfile::NamedTempFile;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
 
 use crate::controllers::Capacity;
+use crate::http::kubeconfig::{Credential, kubeconfig};
+use crate::http::names::ServerNames;
+use crate::http::tls::{Certificates, new_token};
 use crate::http::{AcceptedHosts, Access, Cluster, Limits, SharedServer, Subject, serve};
 use crate::store::HistoryLimits;
 
@@ -24,10 +30,31 @@ use super::process::{anonymous, cpu_seconds, resident};
 /// Pods that a simulated node takes.
 const PODS_PER_NODE: usize = 110;
 
+/// How controllers reach the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Transport {
+    /// HTTP/1.1 without TLS.
+    Plain,
+    /// HTTP/2 over TLS 1.3, by token.
+    Secure,
+}
+
+impl Transport {
+    pub(super) const ALL: [Self; 2] = [Self::Plain, Self::Secure];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "HTTP/1.1",
+            Self::Secure => "HTTP/2 over TLS",
+        }
+    }
+}
+
 /// A cluster in this process. What is asked of it here is not counted as a request.
 pub(super) struct Site {
     shared: Arc<SharedServer>,
-    address: String,
+    /// How clients find it.
+    kubeconfig: NamedTempFile,
     /// How often is looked whether something has happened.
     pace: Duration,
     /// The server ends when this is dropped.
@@ -35,24 +62,49 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// A cluster with room for that many pods.
+    /// A cluster with room for that many pods, without TLS.
     pub(super) async fn start(pods: usize) -> Result<Self> {
+        Self::over(Transport::Plain, pods).await
+    }
+
+    /// The same for clients that come so.
+    pub(super) async fn over(transport: Transport, pods: usize) -> Result<Self> {
         let cluster = Cluster::start(HistoryLimits::default(), None)?;
         cluster.start_nodes(pods / PODS_PER_NODE + 1);
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?.to_string();
+        let address = listener.local_addr()?;
+        let (acceptor, access, kubeconfig) = match transport {
+            Transport::Plain => {
+                let kubeconfig =
+                    kubeconfig(&format!("http://{address}"), None, &Credential::Nothing);
+                (None, Access::Open(AcceptedHosts::default()), kubeconfig)
+            }
+            Transport::Secure => {
+                let certificates = Certificates::generate(&ServerNames::of(address.ip(), &[])?)?;
+                let token = new_token()?;
+                let kubeconfig = kubeconfig(
+                    &format!("https://{address}"),
+                    Some(&certificates.authority_pem),
+                    &Credential::Token(token.clone()),
+                );
+                let acceptor = TlsAcceptor::from(certificates.server_config(None)?);
+                (Some(acceptor), Access::Known { token, clients: None }, kubeconfig)
+            }
+        };
+        let mut file = NamedTempFile::new()?;
+        file.write_all(kubeconfig.as_bytes())?;
         let (stop, stopping) = watch::channel(false);
         let shared = cluster.shared().clone();
         tokio::spawn(serve(
             listener,
-            None,
-            Access::Open(AcceptedHosts::default()),
+            acceptor,
+            access,
             shared.clone(),
             Limits::default(),
             Arc::default(),
             stopping,
         ));
-        Ok(Self { shared, address, pace: Duration::from_millis(20), _stop: stop })
+        Ok(Self { shared, kubeconfig: file, pace: Duration::from_millis(20), _stop: stop })
     }
 
     /// The same, for who wants to know when something has happened.
@@ -110,9 +162,21 @@ pub(super) struct Usage {
 impl Controllers {
     /// Starts them and waits until they have seen the cluster.
     pub(super) async fn start(site: &Site, capacity: Capacity, status_lag: u32) -> Result<Self> {
+        Self::start_with(site, capacity, status_lag, &[]).await
+    }
+
+    /// The same with further arguments.
+    pub(super) async fn start_with(
+        site: &Site,
+        capacity: Capacity,
+        status_lag: u32,
+        arguments: &[&str],
+    ) -> Result<Self> {
         let capacity = capacity.to_possible_value().context("a capacity without a name")?;
         let mut process = Command::new(std::env::current_exe()?)
-            .args(["run", "--server", &format!("http://{}", site.address)])
+            .args(["run", "--kubeconfig"])
+            .arg(site.kubeconfig.path())
+            .args(arguments)
             .args(["--kube-api-qps", "0", "--capacity", capacity.get_name()])
             .args(["--status-lag", &status_lag.to_string()])
             .args(["--metrics-bind-address", "127.0.0.1:0"])

@@ -14,13 +14,13 @@ use super::super::Server;
 use super::super::delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
 use super::super::request::Request;
 
-/// How long the collector takes from one write about an owner to the next. Kubernetes' collector
-/// follows watches, as the owner's controller does, which has its say in between: the last
-/// statuses of an object are written while it is being deleted.
+/// How long the collector takes from one write about an owner to the next, unless told otherwise.
+/// Kubernetes' collector follows watches, as the owner's controller does, which has its say in
+/// between: the last statuses of an object are written while it is being deleted.
 const TURN_MILLIS: i64 = 20;
 
 /// Objects whose ownership has to be looked at, each once, in the order they came up.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Garbage {
     queue: VecDeque<Item>,
     /// What has its time, and when that is.
@@ -29,6 +29,20 @@ pub(super) struct Garbage {
     queued: BTreeSet<Item>,
     /// How long it takes to hear that an owner has gone.
     pub(super) reaction_millis: i64,
+    /// How long it takes from one write about an owner to the next.
+    pub(super) turn_millis: i64,
+}
+
+impl Default for Garbage {
+    fn default() -> Self {
+        Self {
+            queue: VecDeque::new(),
+            turns: VecDeque::new(),
+            queued: BTreeSet::new(),
+            reaction_millis: 0,
+            turn_millis: TURN_MILLIS,
+        }
+    }
 }
 
 /// Something to look at.
@@ -114,7 +128,7 @@ impl Garbage {
     }
 
     fn take_turn_later(&mut self, now: Timestamp, id: ResourceId, key: &Arc<str>) {
-        self.push_later(now, TURN_MILLIS, Item::Turn(id, key.clone()));
+        self.push_later(now, self.turn_millis, Item::Turn(id, key.clone()));
     }
 
     fn push_later(&mut self, now: Timestamp, millis: i64, item: Item) {

@@ -84,11 +84,13 @@ impl Housekeeping {
 }
 
 impl Server {
-    /// Lets the garbage collector take that long to hear that an owner has gone. In Kubernetes it
-    /// follows watches like all others, so that a controller hears of an owner's end before it
-    /// hears of the dependents'. A simulation has its own delays.
+    /// Lets the garbage collector take that long to hear that an owner has gone, and from one write
+    /// about an owner to the next. In Kubernetes it follows watches like all others, so that a
+    /// controller hears of an owner's end before it hears of the dependents'. A simulation has its
+    /// own delays.
     pub fn delay_garbage_collection(&mut self, millis: i64) {
         self.housekeeping.garbage.reaction_millis = millis;
+        self.housekeeping.garbage.turn_millis = millis;
     }
 
     /// Does one piece of the cluster's own work; says whether there was any to do.
