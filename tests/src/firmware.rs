@@ -1,20 +1,21 @@
 //! The firmware under test, in QEMU.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use picokube_config::{Document, PAGE, write_page};
+use picokube_provision::{Access, AccessArguments};
 use picokube_qemu::{DECODER, HOST_SEEN_BY_GUEST, Image, Line, Machine, Start};
 
 use crate::cargo::{cargo, program};
 use crate::http::{Answer, Client};
 use crate::peer::Peer;
-use crate::picokube::PATIENCE;
+use crate::picokube::{PATIENCE, Picokube};
+use crate::port::Port;
 
 /// The reference firmware, built once as it would be flashed.
 pub fn image() -> Result<Arc<Image>> {
@@ -62,13 +63,14 @@ pub struct Setup {
     page: Vec<u8>,
     words: Vec<String>,
     leaps: bool,
+    number: u8,
     second_network: bool,
 }
 
 impl Setup {
     /// An image with whatever is on its configuration page.
     pub fn with_page(image: Arc<Image>, page: Vec<u8>) -> Self {
-        Self { image, page, words: Vec::new(), leaps: false, second_network: false }
+        Self { image, page, words: Vec::new(), leaps: false, number: 0, second_network: false }
     }
 
     /// An image with a configuration.
@@ -76,9 +78,26 @@ impl Setup {
         Ok(Self::with_page(image, encode(document)?))
     }
 
-    /// An image that serves the API server at `server`.
+    /// An image that serves the API server at `server`, over plain HTTP.
     pub fn serving(image: Arc<Image>, server: SocketAddr) -> Result<Self> {
-        Ok(Self::with_page(image, page(server)?))
+        let address = format!("{HOST_SEEN_BY_GUEST}:{}", server.port());
+        Self::with(image, &Document { server: &address, ..usual() })
+    }
+
+    /// An image that serves a cluster that speaks TLS.
+    pub fn of(image: Arc<Image>, cluster: &Picokube, shows: Shows) -> Result<Self> {
+        Self::of_with(image, cluster, shows, usual())
+    }
+
+    /// The same with a configuration that says what else there is.
+    pub fn of_with(
+        image: Arc<Image>,
+        cluster: &Picokube,
+        shows: Shows,
+        document: Document<'_>,
+    ) -> Result<Self> {
+        let access = access(cluster, shows)?;
+        Self::with(image, &access.apply(document))
     }
 
     /// Words that the firmware can read at its boot.
@@ -91,6 +110,11 @@ impl Setup {
         Self { leaps: true, ..self }
     }
 
+    /// Which device it is of several.
+    pub fn number(self, number: u8) -> Self {
+        Self { number, ..self }
+    }
+
     /// There is a second network to move to.
     pub fn with_second_network(self) -> Self {
         Self { second_network: true, ..self }
@@ -98,10 +122,10 @@ impl Setup {
 
     /// Boots it.
     pub fn boot(self) -> Result<Device> {
-        let status = free_address()?;
-        let machine = self.start(status)?;
+        let port = Port::free()?;
+        let machine = self.start(port.address())?;
         let running = Mutex::new(Running { machine, log: Vec::new() });
-        Ok(Device { setup: self, status, running })
+        Ok(Device { setup: self, port, running })
     }
 
     fn start(&self, status: SocketAddr) -> Result<Machine> {
@@ -111,16 +135,50 @@ impl Setup {
             page: Some(&self.page),
             status: Some(status),
             count_instructions: self.leaps,
+            number: self.number,
             second_network: self.second_network,
         };
         Machine::boot(&self.image, start)
     }
 }
 
+/// What a device shows to a server that asks who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// The token.
+    Token,
+    /// A client certificate.
+    Certificate,
+}
+
+/// How a device gets at a cluster that speaks TLS, as `cargo xtask firmware configure` would have it.
+pub fn access(cluster: &Picokube, shows: Shows) -> Result<Access> {
+    ensure!(cluster.is_secure(), "the cluster speaks plain HTTP");
+    let address = cluster.address();
+    let (token, authority) = cluster.token_and_authority();
+    let arguments = AccessArguments {
+        server: Some(format!("https://{HOST_SEEN_BY_GUEST}:{}", address.port())),
+        tls_server_name: Some(address.ip().to_string()),
+        ..AccessArguments::default()
+    };
+    let arguments = match shows {
+        Shows::Token => AccessArguments {
+            certificate_authority: Some(authority),
+            token_file: Some(token),
+            ..arguments
+        },
+        Shows::Certificate => {
+            AccessArguments { kubeconfig: Some(cluster.kubeconfig()), ..arguments }
+        }
+    };
+    arguments.access()
+}
+
 /// A device that manages the workloads of a cluster. It is switched off when dropped.
 pub struct Device {
     setup: Setup,
-    status: SocketAddr,
+    /// Where its status pages are, whether it runs or not.
+    port: Port,
     running: Mutex<Running>,
 }
 
@@ -134,6 +192,11 @@ impl Device {
     /// Boots the reference firmware, configured for the API server at `server`.
     pub fn boot(server: SocketAddr) -> Result<Self> {
         Setup::serving(image()?, server)?.boot()
+    }
+
+    /// Boots the reference firmware for a cluster that speaks TLS.
+    pub fn boot_secure(cluster: &Picokube, shows: Shows) -> Result<Self> {
+        Setup::of(image()?, cluster, shows)?.boot()
     }
 
     /// Boots an image with a configuration.
@@ -151,13 +214,29 @@ impl Device {
         let mut running = self.running();
         // The old machine has to let go of its port first.
         running.machine.switch_off();
-        running.machine = self.setup.start(self.status)?;
+        running.machine = self.setup.start(self.port.address())?;
         Ok(())
+    }
+
+    /// Writes another configuration page, and nothing else, and boots again.
+    pub fn configure(&mut self, document: &Document<'_>) -> Result<()> {
+        self.setup.page = encode(document)?;
+        self.cut_power()
+    }
+
+    /// Asks it to reset itself, as a button on a board would.
+    pub fn ask_for_reset(&self) -> Result<()> {
+        self.running().machine.console().ask_for_reset()
+    }
+
+    /// The same, and cuts the power where it would boot again.
+    pub fn ask_for_end(&self) -> Result<()> {
+        self.running().machine.console().ask_for_end()
     }
 
     /// Where its status pages are.
     pub fn status_address(&self) -> SocketAddr {
-        self.status
+        self.port.address()
     }
 
     /// Cuts the power for good.
@@ -165,9 +244,12 @@ impl Device {
         self.running().machine.switch_off();
     }
 
-    /// Plugs the network cable into the other network.
+    /// Plugs the network cable into the other network, once the device knows that it is out.
     pub fn move_to_second_network(&self) -> Result<()> {
-        self.running().machine.move_to_second_network()
+        self.set_link(false)?;
+        self.wait_for_line("link down")?;
+        self.running().machine.move_to_second_network()?;
+        self.set_link(true)
     }
 
     /// Lets time leap from timer to timer for a moment. How far it gets depends on the machine.
@@ -189,6 +271,11 @@ impl Device {
         Ok(value.with_context(|| format!("no {name} in:\n{page}"))?.parse()?)
     }
 
+    /// The sum of all of its metrics that begin so.
+    pub fn metrics(&self, name: &str) -> Result<u64> {
+        Ok(sum_of_metrics(&self.get("/metrics")?.text(), name))
+    }
+
     /// Pulls the network cable, or plugs it in again.
     pub fn set_link(&self, up: bool) -> Result<()> {
         self.running().machine.set_link(up)
@@ -198,7 +285,7 @@ impl Device {
     pub fn get(&self, path: &str) -> Result<Answer> {
         let give_up = Instant::now() + PATIENCE;
         loop {
-            let answer = Client::connect(self.status)
+            let answer = Client::connect(self.status_address())
                 .and_then(|mut client| client.send("GET", path, &[], b""));
             if answer.is_ok() || Instant::now() > give_up {
                 return answer;
@@ -238,37 +325,21 @@ impl Device {
     }
 }
 
-/// The page of a device at this server's service.
-fn page(server: SocketAddr) -> Result<Vec<u8>> {
-    let address = format!("{HOST_SEEN_BY_GUEST}:{}", server.port());
-    let identity = "device-under-test";
-    let document = Document { server: &address, identity, qps: Some(0), ..Document::default() };
-    encode(&document)
+/// The sum of all metrics of a page that begin so.
+pub fn sum_of_metrics(page: &str, name: &str) -> u64 {
+    let values = page.lines().filter(|line| line.starts_with(name));
+    values.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+}
+
+/// What stands on the page of every device under test, but for the server.
+fn usual() -> Document<'static> {
+    Document { identity: "device-under-test", qps: Some(0), ..Document::default() }
 }
 
 fn encode(document: &Document<'_>) -> Result<Vec<u8>> {
     let mut page = [0; PAGE];
     let len = write_page(document, &mut page)?;
     Ok(page[..len].to_vec())
-}
-
-/// An address on loopback where nobody listens.
-///
-/// Not one that the system hands out to whoever asks for any: between this and the start of QEMU, somebody
-/// else might get it.
-pub fn free_address() -> Result<SocketAddr> {
-    const PORTS: std::ops::Range<u32> = 10_000..32_000;
-    static TRIED: AtomicU32 = AtomicU32::new(0);
-    // Test programs that run at a time begin far from each other.
-    let first = std::process::id().wrapping_mul(7_919);
-    for _ in PORTS {
-        let number = first.wrapping_add(TRIED.fetch_add(1, Ordering::Relaxed)) % PORTS.len() as u32;
-        let address = SocketAddr::from(([127, 0, 0, 1], u16::try_from(PORTS.start + number)?));
-        if TcpListener::bind(address).is_ok() {
-            return Ok(address);
-        }
-    }
-    bail!("no port from {} to {} is free", PORTS.start, PORTS.end)
 }
 
 /// An image that is built once per process.

@@ -42,9 +42,22 @@ impl Following {
         }
     }
 
+    /// Its process.
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether a line comes, or has come, soon.
     pub fn line_soon(&self) -> bool {
         self.lines.recv_timeout(Duration::from_millis(100)).is_ok()
+    }
+
+    /// Presses Ctrl-C.
+    pub fn interrupt(&self) -> Result<()> {
+        let process = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &process]).status()?;
+        ensure!(sent.success(), "cannot interrupt process {process}");
+        Ok(())
     }
 
     /// Waits for the end; says whether the command was content with itself.

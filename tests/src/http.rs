@@ -13,6 +13,8 @@ pub struct Client {
     stream: TcpStream,
     /// What was received and belongs to the next answer.
     buffer: Vec<u8>,
+    /// What has come of a watch and is no whole event yet.
+    events: Vec<u8>,
 }
 
 /// What a server answered.
@@ -33,7 +35,7 @@ impl Client {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(Self { stream, buffer: Vec::new() })
+        Ok(Self { stream, buffer: Vec::new(), events: Vec::new() })
     }
 
     /// Sends a well-formed request and reads the answer.
@@ -56,6 +58,27 @@ impl Client {
         self.answer(method == "HEAD")
     }
 
+    /// Asks for a watch, whose [events](Self::event) come from now on.
+    pub fn watch(&mut self, target: &str) -> Result<()> {
+        self.write(format!("GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes());
+        let head = self.head()?;
+        ensure!(head.contains(" 200 "), "{target}: {head}");
+        Ok(())
+    }
+
+    /// The next event of a watch.
+    pub fn event(&mut self) -> Result<Value> {
+        loop {
+            if let Some(end) = self.events.iter().position(|byte| *byte == b'\n') {
+                let rest = self.events.split_off(end + 1);
+                let line = std::mem::replace(&mut self.events, rest);
+                return Ok(serde_json::from_slice(&line)?);
+            }
+            let chunk = self.chunk()?.context("the watch has ended")?;
+            self.events.extend(chunk);
+        }
+    }
+
     /// Sends bytes. A server may answer and hang up before it has read all of them.
     pub fn write(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes);
@@ -68,14 +91,7 @@ impl Client {
 
     /// Reads an answer; the one to HEAD has no body.
     pub fn answer(&mut self, to_head: bool) -> Result<Answer> {
-        let end = loop {
-            if let Some(at) = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
-                break at;
-            }
-            ensure!(self.receive()?, "the server hung up without an answer");
-        };
-        let rest = self.buffer.split_off(end + 4);
-        let head = String::from_utf8(std::mem::replace(&mut self.buffer, rest))?;
+        let head = self.head()?;
         let mut lines = head.lines();
         let status = lines.next().and_then(|line| line.split(' ').nth(1));
         let status = status.context("no status line")?.parse()?;
@@ -96,6 +112,18 @@ impl Client {
             answer.body = self.take(length)?;
         }
         Ok(answer)
+    }
+
+    /// Reads the head of an answer.
+    fn head(&mut self) -> Result<String> {
+        let end = loop {
+            if let Some(at) = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+                break at;
+            }
+            ensure!(self.receive()?, "the server hung up without an answer");
+        };
+        let rest = self.buffer.split_off(end + 4);
+        Ok(String::from_utf8(std::mem::replace(&mut self.buffer, rest))?)
     }
 
     fn chunk(&mut self) -> Result<Option<Vec<u8>>> {

@@ -23,27 +23,29 @@ use std::time::Duration;
 use picokube_first_light::pattern;
 use socket2::{Domain, SockRef, Socket, Type};
 
+use crate::port::Port;
+
 /// A running peer. It stops when dropped.
 pub struct Peer {
     shared: Arc<Shared>,
-    address: SocketAddr,
+    port: Port,
     black_hole: BlackHole,
 }
 
 impl Peer {
     /// Starts one on a free port of the loopback.
     pub fn start() -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let address = listener.local_addr()?;
+        let port = Port::free()?;
+        let listener = TcpListener::bind(port.address())?;
         let shared = Arc::new(Shared::default());
         let serving = Arc::clone(&shared);
         thread::spawn(move || serve(listener, &serving));
-        Ok(Self { shared, address, black_hole: BlackHole::open()? })
+        Ok(Self { shared, port, black_hole: BlackHole::open()? })
     }
 
     /// Where it serves HTTP.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.port.address()
     }
 
     /// A port at which connections are neither accepted nor refused.
@@ -56,20 +58,22 @@ impl Drop for Peer {
     fn drop(&mut self) {
         self.shared.state().stopped = true;
         // Wakes the thread that waits for connections.
-        let _ = TcpStream::connect(self.address);
+        let _ = TcpStream::connect(self.address());
         self.shared.close_all();
     }
 }
 
 /// A listener whose queue is full: the kernel drops every further attempt to connect.
-struct BlackHole {
-    port: u16,
+pub struct BlackHole {
+    /// Where it listens.
+    pub port: u16,
     _listener: Socket,
     _waiting: Vec<Socket>,
 }
 
 impl BlackHole {
-    fn open() -> io::Result<Self> {
+    /// Opens one on a free port of the loopback.
+    pub fn open() -> io::Result<Self> {
         let listener = Socket::new(Domain::IPV4, Type::STREAM, None)?;
         listener.bind(&SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0).into())?;
         listener.listen(0)?;
@@ -160,7 +164,7 @@ fn serve(mut listener: TcpListener, shared: &Arc<Shared>) {
 }
 
 /// Takes the old port back while its last connections are still in TIME-WAIT.
-fn listen_again(address: SocketAddr) -> io::Result<TcpListener> {
+pub fn listen_again(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;

@@ -15,6 +15,11 @@ use tempfile::TempDir;
 use crate::cargo::program;
 use crate::http::{Answer, Client};
 use crate::kubectl::Kubectl;
+use crate::port::Port;
+use crate::tunnel::Tunnel;
+
+/// Where it keeps certificates and the token, in its directory.
+const CERTIFICATES: &str = "certificates";
 
 /// Nothing takes so long, on however busy a machine.
 pub const PATIENCE: Duration = Duration::from_secs(600);
@@ -26,9 +31,12 @@ const GLANCE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Picokube {
     process: Child,
-    address: SocketAddr,
+    /// Nobody else's while it is down.
+    port: Port,
     directory: TempDir,
     arguments: Vec<String>,
+    /// The way in, if it speaks TLS.
+    tunnel: Option<Tunnel>,
 }
 
 impl Picokube {
@@ -61,10 +69,33 @@ impl Picokube {
         Self::start_in(directory, arguments.into_iter().map(str::to_owned).collect())
     }
 
+    /// The same over TLS, with a token and client certificates: the tests' own clients, which speak plain
+    /// HTTP, get in by a tunnel.
+    pub fn secure(arguments: &[&str]) -> Result<Self> {
+        Self::secure_in(TempDir::new()?, arguments)
+    }
+
+    /// The same, with what it stores on disk.
+    pub fn secure_on_disk(arguments: &[&str]) -> Result<Self> {
+        let directory = TempDir::new()?;
+        let data = directory.path().join("data");
+        let data = data.to_str().context("the temporary directory is not UTF-8")?;
+        Self::secure_in(directory, &[arguments, &["--data", data]].concat())
+    }
+
+    fn secure_in(directory: TempDir, arguments: &[&str]) -> Result<Self> {
+        let certificates = directory.path().join(CERTIFICATES);
+        let certificates = certificates.to_str().context("the directory is not UTF-8")?;
+        let how = ["--secure", "--cert-dir", certificates, "--kubeconfig-user", "tester"];
+        let arguments = arguments.iter().chain(&how).map(|&word| word.to_owned());
+        let arguments = arguments.collect();
+        Self::start_in(directory, arguments)
+    }
+
     fn start_in(directory: TempDir, arguments: Vec<String>) -> Result<Self> {
-        let any_port = ([127, 0, 0, 1], 0).into();
-        let process = spawn(&arguments, any_port, directory.path())?;
-        let mut picokube = Self { process, address: any_port, directory, arguments };
+        let port = Port::free()?;
+        let process = spawn(&arguments, port.address(), directory.path())?;
+        let mut picokube = Self { process, port, directory, arguments, tunnel: None };
         picokube.wait_until_ready()?;
         Ok(picokube)
     }
@@ -72,7 +103,7 @@ impl Picokube {
     /// Kills the process if it still runs (SIGKILL), and starts it again at the same address.
     pub fn restart(&mut self) -> Result<()> {
         self.kill()?;
-        self.process = spawn(&self.arguments, self.address, self.directory.path())?;
+        self.process = spawn(&self.arguments, self.address(), self.directory.path())?;
         self.wait_until_ready()
     }
 
@@ -101,12 +132,29 @@ impl Picokube {
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.port.address()
     }
 
-    /// Where its API is, such as `http://127.0.0.1:8001`.
+    /// The token that clients without a certificate have to show, and the authority to trust; files, in PEM.
+    /// Only if it speaks TLS.
+    pub fn token_and_authority(&self) -> (PathBuf, PathBuf) {
+        let certificates = self.directory.path().join(CERTIFICATES);
+        (certificates.join("token"), certificates.join("ca.crt"))
+    }
+
+    /// Whether it speaks TLS.
+    pub fn is_secure(&self) -> bool {
+        self.tunnel.is_some()
+    }
+
+    /// Where it, or a tunnel to it, speaks plain HTTP.
+    fn plain_address(&self) -> SocketAddr {
+        self.tunnel.as_ref().map_or(self.address(), Tunnel::address)
+    }
+
+    /// Where its API is for those who speak plain HTTP, such as `http://127.0.0.1:8001`.
     pub fn base(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.plain_address())
     }
 
     /// A directory that lives as long as this.
@@ -131,7 +179,7 @@ impl Picokube {
 
     /// A connection.
     pub fn client(&self) -> Result<Client> {
-        Client::connect(self.address)
+        Client::connect(self.plain_address())
     }
 
     /// Asks for a path, over a connection of its own.
@@ -168,11 +216,14 @@ impl Picokube {
 
     fn wait_until_ready(&mut self) -> Result<()> {
         let output = self.process.stdout.take().context("picokube has no output")?;
-        self.address = match first_address(output).recv_timeout(PATIENCE) {
-            Ok(address) => address,
-            Err(RecvTimeoutError::Timeout) => bail!("picokube does not say where it listens"),
+        let is_secure = match listens(output).recv_timeout(PATIENCE) {
+            Ok(is_secure) => is_secure,
+            Err(RecvTimeoutError::Timeout) => bail!("picokube does not say that it listens"),
             Err(RecvTimeoutError::Disconnected) => bail!("picokube ended before it was ready"),
         };
+        if is_secure && self.tunnel.is_none() {
+            self.tunnel = Some(Tunnel::start(self.address(), &self.kubeconfig())?);
+        }
         self.wait_until("it is ready", || {
             Ok(self.get("/readyz").is_ok_and(|answer| answer.status == 200))
         })
@@ -217,15 +268,16 @@ fn kubeconfig_in(directory: &Path) -> PathBuf {
     directory.join("kubeconfig")
 }
 
-/// Reads what the server prints, for as long as it does: it must not block on its own log.
-fn first_address(output: impl Read + Send + 'static) -> Receiver<SocketAddr> {
+/// Tells that it listens, and whether with TLS. Reads what the server prints, for as long as it does: it must
+/// not block on its own log.
+fn listens(output: impl Read + Send + 'static) -> Receiver<bool> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            let address = line.strip_prefix("listening on http://").map(str::parse);
-            if let Some(Ok(address)) = address {
+            let url = line.strip_prefix("listening on ").and_then(|url| url.split_once("://"));
+            if let Some((scheme, _)) = url {
                 // Nobody waits for it any more after the first.
-                let _ = sender.send(address);
+                let _ = sender.send(scheme == "https");
             }
         }
     });

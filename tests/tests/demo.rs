@@ -1,4 +1,4 @@
-//! `picokube up --demo`, as somebody sees it who pipes it into a file.
+//! What `picokube` says, as somebody sees it who pipes it into a file or into `head`.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -50,5 +50,23 @@ fn a_cluster_does_not_need_anybody_who_reads_what_it_says() -> Result<()> {
     ensure!(Command::new("kill").args(["-INT", &process]).status()?.success(), "not interrupted");
     let ended = cluster.wait_with_output()?;
     ensure!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    Ok(())
+}
+
+#[test]
+fn a_check_does_not_need_anybody_who_reads_what_it_says() -> Result<()> {
+    for arguments in [&["check", "--seed", "1", "--trace"][..], &["check", "--seeds", "1"]] {
+        let mut command = Command::new(binary()?);
+        let mut check =
+            command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        // Before it has anything to say.
+        drop(check.stdout.take());
+        let ended = check.wait_with_output()?;
+        ensure!(
+            ended.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&ended.stderr)
+        );
+    }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! The golden scenarios, with a microcontroller as the cluster's only controller.
+//! The golden scenarios, with a microcontroller as the cluster's only controller, over TLS: by token or by
+//! client certificate.
 //!
 //! A third of them, chosen so that every sort of thing is there; with `PICOKUBE_GOLDEN_ALL` every
 //! one (`cargo xtask golden --firmware`). One boot serves many: each has a namespace.
@@ -7,20 +8,19 @@ use std::env;
 
 use anyhow::Result;
 use picokube_config::Document;
-use picokube_qemu::HOST_SEEN_BY_GUEST;
-use picokube_tests::firmware::{self, Device};
+use picokube_tests::firmware::{self, Setup, Shows};
 use picokube_tests::golden::Server;
 use picokube_tests::golden::suite::{Share, Suite};
 use picokube_tests::picokube::Picokube;
 
 #[test]
 fn deployments_and_replica_sets_behave_as_recorded() -> Result<()> {
-    play(deployments_and_replica_sets(), Share { number: 0, of: 2 }, None)
+    play(deployments_and_replica_sets(), Share { number: 0, of: 2 }, None, Shows::Token)
 }
 
 #[test]
 fn deployments_and_replica_sets_behave_as_recorded_on_a_second_device() -> Result<()> {
-    play(deployments_and_replica_sets(), Share { number: 1, of: 2 }, None)
+    play(deployments_and_replica_sets(), Share { number: 1, of: 2 }, None, Shows::Certificate)
 }
 
 fn deployments_and_replica_sets() -> &'static [&'static str] {
@@ -30,18 +30,20 @@ fn deployments_and_replica_sets() -> &'static [&'static str] {
 #[test]
 fn deployments_that_count_terminating_replicas_behave_as_recorded() -> Result<()> {
     let scenarios = if is_all() { "dt-*" } else { "dt-scale-down" };
-    play(&[scenarios], Share::ALL, Some("DeploymentReplicaSetTerminatingReplicas=true"))
+    let gate = "DeploymentReplicaSetTerminatingReplicas=true";
+    play(&[scenarios], Share::ALL, Some(gate), Shows::Token)
 }
 
 #[test]
 fn stateful_sets_behave_as_recorded() -> Result<()> {
-    play(if is_all() { &["s-*"] } else { &A_THIRD_OF_STATEFUL_SETS }, Share::ALL, None)
+    let scenarios = if is_all() { &["s-*"][..] } else { &A_THIRD_OF_STATEFUL_SETS };
+    play(scenarios, Share::ALL, None, Shows::Certificate)
 }
 
 #[test]
 fn stateful_sets_that_may_have_several_pods_unavailable_behave_as_recorded() -> Result<()> {
     let scenarios = if is_all() { "sg-*" } else { "sg-max-unavailable-2" };
-    play(&[scenarios], Share::ALL, Some(MAX_UNAVAILABLE))
+    play(&[scenarios], Share::ALL, Some(MAX_UNAVAILABLE), Shows::Token)
 }
 
 const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet=true";
@@ -92,15 +94,11 @@ const A_THIRD: [&str; 23] = [
 /// scaled back before its controller gets to act, which is all that those two scenarios show. All
 /// else is the same: the end, the events, which pods, every size asked of every ReplicaSet.
 ///
-/// The garbage collector is faster, too: a Deployment that leaves its ReplicaSets behind is gone
-/// before the device has told that it has none. And where no pod can be created, it is still at
-/// the first tries when it tells of them.
-const LET_GO: [(&str, &str); 16] = [
+/// And where no pod can be created, it is still at the first tries when it tells of them.
+const LET_GO: [(&str, &str); 14] = [
     ("*", "strict-Deployment"),
     ("*", "strict-ReplicaSet"),
     ("*", "strict-StatefulSet"),
-    ("d-delete-orphan", "conditions-order"),
-    ("d-orphan-adopt", "conditions-order"),
     ("d-quota-zero-deadline", "conditions-order"),
     ("d-rs-scaled-by-hand", "conditions-order"),
     ("d-rs-scaled-by-hand", "event-kinds"),
@@ -114,17 +112,15 @@ const LET_GO: [(&str, &str); 16] = [
     ("d-old-rs-scaled-by-hand", "pods-left"),
 ];
 
-fn play(scenarios: &[&str], share: Share, feature_gates: Option<&str>) -> Result<()> {
+fn play(scenarios: &[&str], share: Share, feature_gates: Option<&str>, shows: Shows) -> Result<()> {
     // The device remembers sixteen sorts of events to count them. A scenario of Deployments has up to seven;
     // one of StatefulSets has two for each pod, and with the gate several pods change at a time.
     let jobs = if feature_gates == Some(MAX_UNAVAILABLE) { 1 } else { 2 };
     let suite =
         Suite { place: "a device", scenarios, share, let_go: &LET_GO, has_controllers: true, jobs };
     suite.play(|| {
-        let cluster = Picokube::up(&["--manual", "--no-controllers"])?;
-        let server = format!("{HOST_SEEN_BY_GUEST}:{}", cluster.address().port());
+        let cluster = Picokube::secure(&["up", "--manual", "--no-controllers"])?;
         let document = Document {
-            server: &server,
             identity: "golden",
             qps: Some(0),
             // Every status is written, as it was recorded.
@@ -132,7 +128,8 @@ fn play(scenarios: &[&str], share: Share, feature_gates: Option<&str>) -> Result
             feature_gates,
             ..Document::default()
         };
-        let device = Device::boot_with(firmware::image()?, &document)?;
+        let setup = Setup::of_with(firmware::image()?, &cluster, shows, document)?;
+        let device = setup.boot()?;
         device.wait_for_line("the controllers have started")?;
         Ok((Server::new(cluster.base()), (cluster, device)))
     })

@@ -7,6 +7,8 @@
 //! |---|---|
 //! | `final` | the projections of all objects at the end, pods left out |
 //! | `final-pods` | how many pods of each sort there are at the end |
+//! | `objects` | all objects at the end as a whole, templates and metadata included; pods left out |
+//! | `pods` | metadata and `spec` of every pod at the end, as often as there is such a one |
 //! | `pods-left` | which pods are there at the end, by alias: who were the victims |
 //! | `scaling-events` | what was said about scaling ReplicaSets, in order |
 //! | `event-kinds` | which reasons were given for which kinds |
@@ -25,6 +27,15 @@ use super::object::{members, text};
 
 /// Held against every recording: an API server's answers do not depend on races.
 pub const ANSWERS: &str = "answers";
+
+/// Whole objects. They were recorded once, and are held where what is compared of them was the same in
+/// every run.
+pub const OBJECTS: &str = "objects";
+/// Whole pods, likewise.
+pub const PODS: &str = "pods";
+
+/// The reason that is given when pods cannot be created.
+pub(super) const REFUSED: &str = "FailedCreate";
 
 const STRICT_KINDS: [&str; 5] =
     ["Deployment", "ReplicaSet", "StatefulSet", "ControllerRevision", "PersistentVolumeClaim"];
@@ -58,6 +69,39 @@ impl Facets {
         Self(facets)
     }
 
+    /// The same, and the facets of the [whole](super::whole) objects at the end.
+    pub fn with_objects(mut self, objects: &[Value]) -> Self {
+        let is_pod = |object: &&Value| object["spec"]["containers"].is_array();
+        let (pods, others): (Vec<&Value>, Vec<&Value>) = objects.iter().partition(is_pod);
+        let others = others.into_iter().map(|object| {
+            let mut object = object.clone();
+            if let Some(status) = object.get_mut("status") {
+                *status = with_sorted_conditions(status);
+            }
+            object
+        });
+        self.0.insert(OBJECTS.to_owned(), others.collect());
+        let mut pods: Vec<Value> = pods.into_iter().map(made_of_template).collect();
+        pods.sort_by_cached_key(Value::to_string);
+        self.0.insert(PODS.to_owned(), Value::Array(pods));
+        self
+    }
+
+    /// The same with every refused creation told of once: how often it was tried until somebody looked, and
+    /// from when on events are combined, is a question of time.
+    pub fn without_counting_refusals(mut self) -> Self {
+        let events = self.0.get_mut("events").and_then(Value::as_array_mut);
+        if let Some(events) = events {
+            events.iter_mut().filter(|event| event["reason"] == REFUSED).for_each(|event| {
+                event["message"] = uncombined(&event["message"]).into();
+                event["count"] = Value::Null;
+            });
+            events.sort_by_cached_key(Value::to_string);
+            events.dedup();
+        }
+        self
+    }
+
     /// The names of all facets.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
@@ -76,6 +120,20 @@ fn with_sorted_conditions(row: &Value) -> Value {
         conditions.sort_by(|a, b| text(&a["type"]).cmp(text(&b["type"])));
     }
     row
+}
+
+/// What a controller has made of a pod: not its status, its node, or a name that was drawn.
+fn made_of_template(pod: &Value) -> Value {
+    let (mut metadata, mut spec) = (pod["metadata"].clone(), pod["spec"].clone());
+    if let Some(metadata) = metadata.as_object_mut()
+        && metadata.contains_key("generateName")
+    {
+        metadata.remove("name");
+    }
+    if let Some(spec) = spec.as_object_mut() {
+        spec.remove("nodeName");
+    }
+    json!({"metadata": metadata, "spec": spec})
 }
 
 fn final_pods(finals: &[Value]) -> Value {
@@ -107,11 +165,12 @@ fn scaling_events(trace: &[Value]) -> Value {
         .iter()
         .filter(|row| row["reason"] == "ScalingReplicaSet" && (row["t"] == "+" || row["t"] == "~"));
     said.filter(|row| row["kind"] == "Event")
-        .map(|row| {
-            let message = text(&row["message"]);
-            json!([row["object"], message.replace("(combined from similar events): ", "")])
-        })
+        .map(|row| json!([row["object"], uncombined(&row["message"])]))
         .collect()
+}
+
+fn uncombined(message: &Value) -> String {
+    text(message).replace("(combined from similar events): ", "")
 }
 
 fn event_kinds(trace: &[Value]) -> Value {

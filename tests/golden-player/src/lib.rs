@@ -30,6 +30,7 @@ mod player;
 pub mod probe;
 pub mod project;
 pub mod recorder;
+mod refusals;
 pub mod report;
 mod requests;
 pub mod resource;
@@ -40,6 +41,8 @@ pub mod step;
 #[cfg(feature = "over-http")]
 pub mod suite;
 pub mod trace;
+mod twins;
+pub mod whole;
 
 #[cfg(test)]
 mod recordings;
@@ -58,24 +61,10 @@ pub use scenario::Scenario;
 /// `d-rollover`: whether the new ReplicaSet has reported its first two pods before it is scaled
 /// again. It has in `d-pause-resume`, where the same happens; ours always lets it report first.
 ///
-/// `s-partition`, `s-scale-down-unhealthy`: a pod is deleted without grace, which the watch tells in two
-/// events at once. Kubernetes writes a status between them; ours often has read both before it looks.
-pub const RACES: [(&str, &str); 3] = [
-    ("d-rollover", "strict-ReplicaSet"),
-    ("s-partition", "strict-StatefulSet"),
-    ("s-scale-down-unhealthy", "strict-StatefulSet"),
-];
-
-/// The same, let go only where time is real: the sweeps, in virtual time, do not read this list.
-///
-/// `d-rolling-surge0-unav1`: the old ReplicaSet tells of a pod less and the new one of a pod more, each by
-/// its own worker. Kubernetes' Deployment looked between the two in three runs of three; with
-/// `d-rolling-surge1-unav0`, where the same happens, it did not always.
-///
-/// `s-pod-failed`: as in `s-partition`, a pod that has ended goes in two events at once. Here ours at times
-/// looks between them and tells of a pod that is being deleted, and Kubernetes' did not.
-pub const RACES_IN_REAL_TIME: [(&str, &str); 2] =
-    [("d-rolling-surge0-unav1", "strict-Deployment"), ("s-pod-failed", "strict-StatefulSet")];
+/// `s-partition`: somebody deletes a pod without grace. In etcd that is two transactions, and Kubernetes
+/// writes a status between them; here it is one, whose two events come at once.
+pub const RACES: [(&str, &str); 2] =
+    [("d-rollover", "strict-ReplicaSet"), ("s-partition", "strict-StatefulSet")];
 
 /// Where the scenarios are.
 pub fn directory() -> PathBuf {

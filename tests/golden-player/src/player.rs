@@ -19,15 +19,19 @@ use super::normalise::Normaliser;
 use super::object::text;
 use super::probe::Probe;
 use super::recorder::Recorder;
+use super::refusals;
 use super::report::Run;
 use super::resource::Resource;
 use super::scenario::Scenario;
 use super::step::{Operation, Step, Wait};
 use super::trace::{finals, trace};
+use super::whole::whole;
 
 /// How much longer than a step asks for its conditions are waited for: a busy machine is no
 /// failure.
-const PATIENCE: u32 = 4;
+const PATIENCE: u32 = 10;
+/// How long nothing must happen after as many refusals as were recorded: much less than until the next one.
+const AFTER_REFUSALS: u64 = 600;
 /// So much of a second is left when pods are created.
 const ENOUGH: Duration = Duration::from_millis(800);
 /// How long the pause after a step may last at most: some controllers are never quiet.
@@ -65,6 +69,7 @@ pub async fn play_in(
     let mut player = Player {
         client,
         namespace,
+        scenario,
         recorder: &recorder,
         kubelet: &kubelet,
         node,
@@ -117,8 +122,13 @@ pub async fn play_in(
             Detail::Ending => Vec::new(),
         },
         finals: finals(&objects, &normaliser),
+        objects: match detail {
+            Detail::Everything => whole(&objects, &normaliser),
+            Detail::Ending => Vec::new(),
+        },
         answers: answers.iter().map(|answer| normaliser.value(answer)).collect(),
         failures,
+        is_in_real_time: client.is_in_real_time(),
         took: began.elapsed(),
     })
 }
@@ -136,6 +146,7 @@ pub enum Detail {
 pub(super) struct Player<'a> {
     pub(super) client: &'a Client,
     pub(super) namespace: &'a str,
+    scenario: &'a Scenario,
     pub(super) recorder: &'a Recorder,
     pub(super) node: Node,
     pub(super) saved: BTreeMap<String, Value>,
@@ -154,7 +165,7 @@ impl Player<'_> {
         if step.is_marked() {
             self.recorder.mark(number, &step.source);
         }
-        match self.operate(step).await {
+        match self.operate(number, step).await {
             Ok(answer) => answer,
             Err(error) => json!({"error": format!("{error:#}")}),
         }
@@ -209,7 +220,7 @@ impl Player<'_> {
         self.calm.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn operate(&mut self, step: &Step) -> Result<Value> {
+    async fn operate(&mut self, number: usize, step: &Step) -> Result<Value> {
         match &step.operation {
             Operation::Wait(wait) => self.wait(wait, patience(wait.timeout, 60.0)).await?,
             Operation::Assert(wait) => self.wait(wait, Duration::ZERO).await?,
@@ -221,7 +232,9 @@ impl Player<'_> {
                 .await?;
             }
             Operation::Settle { quiet_ms, timeout } => {
-                self.settle(quiet_ms.unwrap_or(600), timeout.unwrap_or(60.0)).await?;
+                let (quiet_ms, timeout) = (quiet_ms.unwrap_or(600), timeout.unwrap_or(60.0));
+                let quiet_ms = self.refused(number, quiet_ms, timeout).await?;
+                self.settle(quiet_ms, timeout).await?;
             }
             Operation::Sleep { seconds } => sleep(Duration::from_secs_f64(*seconds)).await,
             Operation::Kubelet(change) => self.kubelet.change(change),
@@ -252,6 +265,21 @@ impl Player<'_> {
             })
             .await;
         found.with_context(|| format!("not within {} s: {instead}", patience.as_secs()))
+    }
+
+    /// Waits until creations were refused as often as was recorded, if any were, and the machine's speed
+    /// matters. Says how long nothing must happen then, in milliseconds.
+    async fn refused(&self, step: usize, quiet_ms: u64, patience_secs: f64) -> Result<u64> {
+        let recorded = refusals::recorded(&self.scenario.recording, step);
+        let Some(count) = recorded.filter(|_| self.client.is_in_real_time()) else {
+            return Ok(quiet_ms);
+        };
+        self.wait_for(patience(Some(patience_secs), patience_secs), |seen| {
+            let told = refusals::seen(seen);
+            if told >= count { Ok(()) } else { Err(format!("{told} of {count} refusals")) }
+        })
+        .await?;
+        Ok(quiet_ms.min(AFTER_REFUSALS))
     }
 
     /// Waits until nothing has happened for a while and the kubelet has nothing left to do.

@@ -19,6 +19,9 @@ use super::resource::Resource;
 /// How long until a broken watch is opened again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(100);
 
+/// After so long without a change, the controllers have heard of the last one.
+const LONG: Duration = Duration::from_secs(1);
+
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -189,20 +192,28 @@ impl Recorder {
     }
 
     /// Waits until nothing has happened for so long, and the controllers have had their turn since.
+    ///
+    /// Whoever waits for long may wait for a back-off that is hardly longer: the controllers' turn takes
+    /// no time on top of it.
     pub async fn quiet(&self, asked: Duration) -> Result<()> {
         loop {
-            let (changes, quiet_at) = {
+            let (changes, last_change) = {
                 let seen = self.seen();
-                (*self.shared.changes.borrow(), seen.last_change + asked)
+                (*self.shared.changes.borrow(), seen.last_change)
             };
-            if quiet_at > Instant::now() {
-                sleep_until(quiet_at).await;
+            let turn_begins = last_change + asked.min(LONG);
+            if turn_begins > Instant::now() {
+                sleep_until(turn_begins).await;
                 continue;
             }
             if let Some(probe) = &self.probe {
                 probe.pass().await?;
             }
-            if *self.shared.changes.borrow() == changes {
+            let is_quiet = || *self.shared.changes.borrow() == changes;
+            if is_quiet() {
+                sleep_until(last_change + asked).await;
+            }
+            if is_quiet() {
                 return Ok(());
             }
         }

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::facets::Facets;
 use super::object::{name, text};
 use super::project::project;
 use super::report::{Report, Run, compare};
 use super::resource::Resource;
-use super::scenario::Scenario;
+use super::scenario::{Recording, Scenario};
 use super::{directory, invariants};
 
 fn scenario(name: &str) -> Scenario {
@@ -25,11 +24,21 @@ fn changed(
     scenario: &Scenario,
     change: impl FnOnce(&mut Vec<Value>, &mut Vec<Value>),
 ) -> Vec<String> {
+    let mut changed = scenario.recording.clone();
+    change(&mut changed.trace, &mut changed.finals);
+    broken(scenario, &changed)
+}
+
+/// The facets in which the recording differs from what was recorded once the whole objects are changed.
+fn with_other_objects(scenario: &Scenario, change: impl FnOnce(&mut [Value])) -> Vec<String> {
+    let mut changed = scenario.recording.clone();
+    change(changed.objects.as_mut().expect("whole objects"));
+    broken(scenario, &changed)
+}
+
+fn broken(scenario: &Scenario, changed: &Recording) -> Vec<String> {
     let recording = &scenario.recording;
-    let (mut trace, mut finals) = (recording.trace.clone(), recording.finals.clone());
-    change(&mut trace, &mut finals);
-    let got = Facets::of(&trace, &finals, &recording.answers);
-    let compared = compare(&recording.facets(), &got, &recording.stable);
+    let compared = compare(&recording.facets(), &changed.facets(), &recording.stable);
     let broken = compared.into_iter().filter(|facet| !facet.differences.is_empty());
     broken.map(|facet| facet.facet).collect()
 }
@@ -68,8 +77,10 @@ fn every_recording_is_equal_to_itself_and_within_its_bounds() {
         let run = Run {
             trace: recording.trace,
             finals: recording.finals,
+            objects: recording.objects.unwrap_or_default(),
             answers: recording.answers,
             failures: Vec::new(),
+            is_in_real_time: false,
             took: std::time::Duration::ZERO,
         };
         let report = Report::new(&scenario, run);
@@ -129,6 +140,35 @@ fn a_missing_pod_is_found() {
 }
 
 #[test]
+fn a_template_that_lost_something_is_found() {
+    let scenario = scenario("d-create-3");
+    let broken = with_other_objects(&scenario, |objects| {
+        let set = find(objects, |row| row["metadata"]["name"] == "web-rsA");
+        let spec = objects[set]["spec"]["template"]["spec"].as_object_mut().unwrap();
+        assert!(spec.remove("terminationGracePeriodSeconds").is_some());
+    });
+    assert_eq!(broken, ["objects"]);
+    let broken = with_other_objects(&scenario, |objects| {
+        let pod = find(objects, |row| row["metadata"]["name"] == "web-rsA-p2");
+        let app = objects[pod]["spec"]["containers"][0].as_object_mut().unwrap();
+        assert!(app.remove("terminationMessagePath").is_some());
+    });
+    assert_eq!(broken, ["pods"]);
+}
+
+#[test]
+fn what_the_kubelet_has_made_of_a_pod_is_not_compared() {
+    let scenario = scenario("d-create-3");
+    let broken = with_other_objects(&scenario, |objects| {
+        let pod = find(objects, |row| row["metadata"]["name"] == "web-rsA-p2");
+        objects[pod]["spec"]["nodeName"] = "another".into();
+        objects[pod]["status"]["phase"] = "Pending".into();
+        objects[pod]["metadata"]["name"] = "web-rsA-p9".into();
+    });
+    assert!(broken.is_empty(), "{broken:?}");
+}
+
+#[test]
 fn another_victim_is_found() {
     let scenario = scenario("d-scale-down");
     let broken = changed(&scenario, |_, finals| {
@@ -181,8 +221,10 @@ fn another_answer_is_found_though_no_facet_of_the_trace_differs() {
     let run = Run {
         trace: recording.trace.clone(),
         finals: recording.finals.clone(),
+        objects: recording.objects.clone().unwrap_or_default(),
         answers,
         failures: Vec::new(),
+        is_in_real_time: false,
         took: std::time::Duration::ZERO,
     };
     let report = Report::new(&scenario, run);
@@ -204,8 +246,10 @@ fn facets_that_vary_are_told_but_not_held() {
     let run = Run {
         trace,
         finals: recording.finals,
+        objects: recording.objects.unwrap_or_default(),
         answers: recording.answers,
         failures: Vec::new(),
+        is_in_real_time: false,
         took: std::time::Duration::ZERO,
     };
     let report = Report::new(&scenario, run);

@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::diff::diff;
-use super::facets::{ANSWERS, Facets};
+use super::facets::{ANSWERS, Facets, OBJECTS, PODS};
 use super::invariants::Findings;
 use super::scenario::Scenario;
 
@@ -35,10 +35,14 @@ pub struct Run {
     pub trace: Vec<Value>,
     /// The projections of all objects at the end.
     pub finals: Vec<Value>,
+    /// The [whole](super::whole) objects at the end.
+    pub objects: Vec<Value>,
     /// How each step was answered.
     pub answers: Vec<Value>,
     /// Steps that did not go as they should, and why.
     pub failures: Vec<String>,
+    /// Whether time passed by itself, on however busy a machine.
+    pub is_in_real_time: bool,
     /// How long it took.
     pub took: Duration,
 }
@@ -70,8 +74,16 @@ pub struct Comparison {
 impl Report {
     /// Holds a run against the scenario's recording.
     pub fn new(scenario: &Scenario, run: Run) -> Self {
+        let run = super::twins::as_recorded(scenario, run);
         let expected = scenario.recording.facets();
-        let got = Facets::of(&run.trace, &run.finals, &run.answers);
+        let mut got = Facets::of(&run.trace, &run.finals, &run.answers);
+        if scenario.recording.objects.is_some() {
+            got = got.with_objects(&run.objects);
+        }
+        let (expected, got) = match run.is_in_real_time {
+            true => (expected.without_counting_refusals(), got.without_counting_refusals()),
+            false => (expected, got),
+        };
         let findings = super::invariants::check(&run.trace, &scenario.invariants);
         let facets = compare(&expected, &got, &scenario.recording.stable);
         Self { scenario: scenario.name.clone(), run, findings, facets }
@@ -111,8 +123,12 @@ impl Report {
         fs::create_dir_all(directory)?;
         let rows: Vec<String> = self.run.trace.iter().map(|row| format!("{row}\n")).collect();
         fs::write(directory.join("trace.jsonl"), rows.concat())?;
-        let finals = serde_json::to_string_pretty(&self.run.finals)?;
-        fs::write(directory.join("final.json"), finals + "\n")?;
+        for (file, objects) in
+            [("final.json", &self.run.finals), ("final.full.json", &self.run.objects)]
+        {
+            let objects = serde_json::to_string_pretty(objects)?;
+            fs::write(directory.join(file), objects + "\n")?;
+        }
         let result = json!({
             "name": self.scenario,
             "ok": self.is_success(),
@@ -133,9 +149,19 @@ pub fn compare(expected: &Facets, got: &Facets, stable: &[String]) -> Vec<Compar
     let mut names: Vec<&str> = expected.names().chain(got.names()).collect();
     names.sort_unstable();
     names.dedup();
+    let is_held = |name: &str| {
+        let likewise = match name {
+            ANSWERS => return true,
+            OBJECTS | PODS if expected.facet(name).is_null() => return false,
+            OBJECTS => "final",
+            PODS => "final-pods",
+            name => name,
+        };
+        stable.iter().any(|stable| stable == likewise)
+    };
     let compared = names.into_iter().map(|name| Comparison {
         facet: name.to_owned(),
-        is_held: name == ANSWERS || stable.iter().any(|stable| stable == name),
+        is_held: is_held(name),
         differences: diff(expected.facet(name), got.facet(name)),
     });
     compared.collect()

@@ -23,7 +23,7 @@ pub fn run_all(
     let turns = Arc::new(Semaphore::new(jobs.max(1)));
     runtime()?.block_on(async {
         let probe = match has_controllers {
-            true => Some(Arc::new(Probe::start(&Client::new(server)?).await?)),
+            true => Some(Arc::new(Probe::start(&Client::new(server)?, &scenarios).await?)),
             false => None,
         };
         let mut playing = JoinSet::new();

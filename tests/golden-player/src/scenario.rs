@@ -45,6 +45,8 @@ pub struct Recording {
     pub trace: Vec<Value>,
     /// The projections of all objects at the end.
     pub finals: Vec<Value>,
+    /// The [whole](super::whole) objects at the end, as far as they were recorded.
+    pub objects: Option<Vec<Value>>,
     /// How each step was answered.
     pub answers: Vec<Value>,
     /// The facets that were the same in every run.
@@ -54,7 +56,11 @@ pub struct Recording {
 impl Recording {
     /// The recording from each side.
     pub fn facets(&self) -> Facets {
-        Facets::of(&self.trace, &self.finals, &self.answers)
+        let facets = Facets::of(&self.trace, &self.finals, &self.answers);
+        match &self.objects {
+            Some(objects) => facets.with_objects(objects),
+            None => facets,
+        }
     }
 
     /// How long a step took.
@@ -117,8 +123,14 @@ impl Recording {
         let result: ResultFile = serde_json::from_value(json(&directory.join("result.json"))?)?;
         let stability: Stability =
             serde_json::from_value(json(&directory.join("stability.json"))?)?;
+        let objects = directory.join("final.full.json");
+        let objects = match objects.is_file() {
+            true => Some(serde_json::from_value(json(&objects)?)?),
+            false => None,
+        };
         Ok(Self {
             trace: trace.context("trace.jsonl")?,
+            objects,
             finals: serde_json::from_value(json(&directory.join("final.json"))?)?,
             answers: result.steps,
             stable: stability.stable,

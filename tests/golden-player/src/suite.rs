@@ -15,10 +15,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Scenario, Server};
+use super::{Report, Scenario, Server};
 
 /// How often a scenario is played in which nothing is wrong but a question of timing.
 const TRIES: usize = 3;
+
+/// How many lines of a facet that differs go into the note about a repeated play.
+const WORTH_NOTING: usize = 6;
 
 /// Scenarios, and what they are held to.
 #[derive(Clone, Copy, Debug)]
@@ -118,9 +121,7 @@ impl Suite<'_> {
             match report {
                 Ok(report) if report.is_success() => {}
                 Ok(report) if report.is_question_of_timing() && !is_last => {
-                    let broken: Vec<&str> = report.broken_facets().map(|one| &*one.facet).collect();
-                    note(&format!("{name} on {}: {}", self.place, broken.join(", ")))
-                        .expect("a file to write to");
+                    note(&self.tell(&report)).expect("a file to write to");
                     again.insert(name.to_owned());
                 }
                 _ => {
@@ -130,9 +131,21 @@ impl Suite<'_> {
         })?;
         Ok(again)
     }
+
+    /// Which play is repeated, and what was different: the cause is to be found, not only counted.
+    fn tell(&self, report: &Report) -> String {
+        let broken: Vec<&str> = report.broken_facets().map(|one| &*one.facet).collect();
+        let first = format!("{} on {}: {}", report.scenario, self.place, broken.join(", "));
+        let differences =
+            report.broken_facets().flat_map(|one| one.differences.iter().take(WORTH_NOTING));
+        std::iter::once(first)
+            .chain(differences.map(|line| format!("    {line}")))
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
 }
 
-/// Counts a play that is repeated where the test run can see it.
+/// Counts a play that is repeated where the test run can see it: a line, and indented ones of what differed.
 fn note(play: &str) -> Result<()> {
     let Some(plays) = env::var_os("PICOKUBE_PLAYS") else { return Ok(()) };
     let mut plays = OpenOptions::new().create(true).append(true).open(plays)?;

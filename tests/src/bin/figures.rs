@@ -2,7 +2,8 @@
 //!
 //! For `cargo xtask sizes`, which gives each profile's image in turn. A Deployment of 10 pods is
 //! created and rolled, then 9 more are created, and a StatefulSet is created, updated and scaled down;
-//! with all of them there, the device boots once more in an emulator that counts instructions.
+//! with all of them there, the device boots twice more in an emulator that counts instructions, without TLS
+//! and with.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,6 +14,7 @@ use picokube_qemu::Image;
 use picokube_tests::firmware::{Device, Setup};
 use picokube_tests::lab::{Lab, is_observed, number};
 use picokube_tests::picokube::Picokube;
+use picokube_tests::secure_front::Front;
 use picokube_tests::stateful_set;
 use serde_json::{Value, json};
 
@@ -35,7 +37,9 @@ fn run() -> Result<()> {
     let image = std::env::args().nth(1).context("which firmware?")?;
     let image = Arc::new(Image::open(Path::new(&image))?);
     let cluster = Picokube::with_nodes(4)?;
-    let device = Setup::serving(Arc::clone(&image), cluster.address())?.boot()?;
+    let front = Front::of(cluster.address(), true)?;
+    // Over TLS, which needs most of the stack.
+    let device = Setup::with(Arc::clone(&image), &front.document())?.boot()?;
     device.wait_for_line("the controllers have started")?;
     let lab = Lab::new(&cluster, "figures")?;
 
@@ -62,12 +66,20 @@ fn run() -> Result<()> {
     println!("requests_roll={}", rolled - created);
     device.switch_off();
 
-    let device = Setup::serving(image, cluster.address())?.with_leaps().boot()?;
+    let plain = Setup::serving(Arc::clone(&image), cluster.address())?;
+    println!("boot_instructions={}", boot_instructions(plain)?);
+    let secure = Setup::with(image, &front.document())?;
+    println!("boot_instructions_tls={}", boot_instructions(secure)?);
+    Ok(())
+}
+
+/// What a boot costs until the controllers begin.
+fn boot_instructions(setup: Setup) -> Result<u64> {
+    let device = setup.with_leaps().boot()?;
     let line = device.wait_for_line("the processor has worked for")?;
     let words: Vec<&str> = line.split_whitespace().collect();
     let worked: u64 = words.iter().rev().nth(1).context("no time in the line")?.parse()?;
-    println!("boot_instructions={}", worked * INSTRUCTIONS_PER_MICROSECOND);
-    Ok(())
+    Ok(worked * INSTRUCTIONS_PER_MICROSECOND)
 }
 
 /// Lets a StatefulSet go through everything that its controller does.

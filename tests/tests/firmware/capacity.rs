@@ -1,7 +1,7 @@
-//! As much as the reference firmware is made for, and one more.
+//! As much as the reference firmware is made for, and one more; over TLS.
 
 use anyhow::{Result, ensure};
-use picokube_tests::firmware::Device;
+use picokube_tests::firmware::{Device, Shows};
 use picokube_tests::lab::{Lab, deployment, number};
 use picokube_tests::picokube::Picokube;
 use serde_json::{Value, json};
@@ -11,8 +11,8 @@ const PODS: usize = 512;
 
 #[test]
 fn full_to_the_last_pod_and_blind_at_one_more() -> Result<()> {
-    let cluster = Picokube::with_nodes(8)?;
-    let device = Device::boot(cluster.address())?;
+    let cluster = Picokube::secure(&["up", "--no-controllers", "--nodes", "8"])?;
+    let device = Device::boot_secure(&cluster, Shows::Certificate)?;
     let lab = Lab::new(&cluster, "full")?;
     for number in 0..DEPLOYMENTS {
         let name = format!("deployment-{number:02}");
@@ -53,8 +53,8 @@ fn full_to_the_last_pod_and_blind_at_one_more() -> Result<()> {
 
 #[test]
 fn a_template_of_200_kb_rolls_out() -> Result<()> {
-    let cluster = Picokube::with_nodes(2)?;
-    let _device = Device::boot(cluster.address())?;
+    let cluster = Picokube::secure(&["up", "--no-controllers", "--nodes", "2"])?;
+    let _device = Device::boot_secure(&cluster, Shows::Token)?;
     let lab = Lab::new(&cluster, "large")?;
     let mut large = deployment("large", 3);
     let text = "configuration ".repeat(1_000);

@@ -1,7 +1,7 @@
 //! The server goes, comes back, or comes back with nothing; the network changes under the device.
 
 use anyhow::{Context, Result, ensure};
-use picokube_tests::firmware::{self, Device, Setup};
+use picokube_tests::firmware::{self, Device, Setup, Shows};
 use picokube_tests::kubectl::Kubectl;
 use picokube_tests::picokube::Picokube;
 
@@ -11,8 +11,8 @@ const WITH_NODES: [&str; 4] = ["up", "--no-controllers", "--nodes", "2"];
 /// In the device's own time, which leaps ahead while nobody could answer anyway.
 #[test]
 fn the_server_is_gone_for_an_hour() -> Result<()> {
-    let mut cluster = Picokube::on_disk(&WITH_NODES)?;
-    let device = Setup::serving(firmware::image()?, cluster.address())?.with_leaps().boot()?;
+    let mut cluster = Picokube::secure_on_disk(&WITH_NODES)?;
+    let device = Setup::of(firmware::image()?, &cluster, Shows::Token)?.with_leaps().boot()?;
     roll_out(&cluster, "app:1")?;
     // A rollout has just begun.
     cluster.kubectl()?.ok(&["set", "image", "deployment/web", "app=app:2"])?;
@@ -33,8 +33,8 @@ fn the_server_is_gone_for_an_hour() -> Result<()> {
 
 #[test]
 fn the_server_is_killed_and_started_again() -> Result<()> {
-    let mut cluster = Picokube::on_disk(&WITH_NODES)?;
-    let _device = Device::boot(cluster.address())?;
+    let mut cluster = Picokube::secure_on_disk(&WITH_NODES)?;
+    let _device = Device::boot_secure(&cluster, Shows::Certificate)?;
     for round in 1..=3 {
         let kubectl = cluster.kubectl()?;
         let image = format!("app=app:{round}");
@@ -57,7 +57,7 @@ fn the_server_is_killed_and_started_again() -> Result<()> {
     Ok(())
 }
 
-/// Its resource versions begin anew, and everything is gone.
+/// Its resource versions begin anew, and everything is gone. Over plain HTTP.
 #[test]
 fn the_server_comes_back_empty() -> Result<()> {
     let mut cluster = Picokube::start(&WITH_NODES)?;
@@ -73,13 +73,12 @@ fn the_server_comes_back_empty() -> Result<()> {
 
 #[test]
 fn the_device_gets_another_address() -> Result<()> {
-    let cluster = Picokube::start(&WITH_NODES)?;
-    let setup = Setup::serving(firmware::image()?, cluster.address())?;
+    let cluster = Picokube::secure(&WITH_NODES)?;
+    let setup = Setup::of(firmware::image()?, &cluster, Shows::Token)?;
     let device = setup.with_second_network().boot()?;
     device.wait_for_line("address 10.0.2.15/24")?;
     roll_out(&cluster, "app:1")?;
     device.move_to_second_network()?;
-    device.wait_for_line("link down")?;
     device.wait_for_line("address 10.0.2.40/24")?;
     roll_out(&cluster, "app:2")?;
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
 use picokube_tests::firmware::Device;
@@ -14,8 +14,12 @@ fn pages_and_log_tell_how_the_device_is() -> Result<()> {
     let mut cluster = Picokube::on_disk(&["up", "--no-controllers", "--nodes", "1"])?;
     cluster.kill()?;
     let device = Device::boot(cluster.address())?;
+    device.wait_for_line("or later, when the firmware was made")?;
     device.wait_for_line("address 10.0.2.15/24")?;
     device.wait_for_line("the server cannot be reached")?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let made = device.metric("picokube_time_at_least_seconds")?;
+    assert!(made <= now, "made in the future: {made}");
     // Alive, but of no use without a server.
     cluster_less(&device)?;
     cluster.restart()?;
@@ -39,6 +43,8 @@ fn pages_and_log_tell_how_the_device_is() -> Result<()> {
     assert_eq!(value("picokube_cache_capacity{kind=\"Pod\"}")?, 512);
     assert_eq!(value("picokube_blind_owners{kind=\"ReplicaSet\"}")?, 0);
     assert_eq!(value("picokube_blind_owners{kind=\"StatefulSet\"}")?, 0);
+    let at_least = value("picokube_time_at_least_seconds")?;
+    assert!(at_least.abs_diff(now) < 3600, "{at_least} is not about now, {now}");
     assert_eq!(value("picokube_connections_max")?, 9);
     assert!(value("picokube_connections")? >= 6, "six watches are open");
     assert!(value("workqueue_adds_total{name=\"deployment\"}")? > 0);
@@ -46,6 +52,7 @@ fn pages_and_log_tell_how_the_device_is() -> Result<()> {
     assert!(used > 1000 && used < room, "{used} of {room}");
 
     assert_eq!(device.get("/somewhere")?.status, 404);
+    assert_eq!(device.get("/healthz/leaderElection")?.status, 404, "there is no election");
     Ok(())
 }
 

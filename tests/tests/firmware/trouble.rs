@@ -15,6 +15,8 @@ fn comes_back_after(trouble: &str, told: &str) -> Result<()> {
     let kubectl = cluster.kubectl()?;
     // There is something to be done meanwhile.
     kubectl.ok(&["create", "deployment", "early", "--image=app:1", "--replicas=2"])?;
+    // RAM keeps what the server has told of the time.
+    device.wait_for_line("or later, as a server told before the reset")?;
     let line = device.wait_for_line("the last boot ended by")?;
     assert!(line.contains(told), "{line}");
     device.wait_for_line("the controllers have started")?;

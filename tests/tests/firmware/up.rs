@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use picokube_tests::cargo::program;
 use picokube_tests::firmware;
 use picokube_tests::following::Following;
 use picokube_tests::http::Client;
 use picokube_tests::picokube::binary;
+use picokube_tests::port::Port;
 use tempfile::TempDir;
 
 #[test]
@@ -18,23 +19,61 @@ fn the_controllers_run_on_the_device_and_its_log_is_shown() -> Result<()> {
     let kubeconfig = directory.path().join("kubeconfig");
     let mut command = up(&kubeconfig)?;
     command.arg("--firmware").arg(firmware::image()?.path());
-    let pages = firmware::free_address()?;
+    let port = Port::free()?;
+    let pages = port.address();
     command.args(["--status-lag", "0", "--metrics-bind-address", &pages.to_string()]);
     let cluster = Following::start(command)?;
     cluster.line_with(&["mps2-an386, reference: room for 512 pods"])?;
+    cluster.line_with(&["the server has to prove that it is 127.0.0.1"])?;
     cluster.line_with(&["the controllers have started"])?;
     for arguments in [
         &["create", "deployment", "web", "--image=app:1", "--replicas=2"][..],
         &["rollout", "status", "deployment/web", "--timeout=10m"],
     ] {
-        let mut kubectl = Command::new("kubectl");
-        kubectl.env("KUBECONFIG", &kubeconfig).env("HOME", directory.path());
-        let output = kubectl.args(arguments).output()?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "kubectl {arguments:?}: {said}");
+        kubectl(&kubeconfig, directory.path(), arguments)?;
     }
     let ready = Client::connect(pages)?.send("GET", "/readyz", &[], b"")?;
     ensure!(ready.status == 200, "the device's own pages: {}", ready.text());
+    Ok(())
+}
+
+#[test]
+fn plain_http_has_to_be_asked_for() -> Result<()> {
+    build_emulator()?;
+    let directory = TempDir::new()?;
+    let mut command = up(&directory.path().join("kubeconfig"))?;
+    command.arg("--firmware").arg(firmware::image()?.path()).arg("--firmware-plain-http");
+    let cluster = Following::start(command)?;
+    cluster.line_with(&["listening on http://"])?;
+    cluster.line_with(&["the controllers have started"])?;
+    Ok(())
+}
+
+#[test]
+fn of_two_devices_one_leads_and_gives_that_back_at_the_end() -> Result<()> {
+    build_emulator()?;
+    let directory = TempDir::new()?;
+    let (kubeconfig, data) = (directory.path().join("kubeconfig"), directory.path().join("data"));
+    let image = firmware::image()?;
+    let start = || -> Result<Following> {
+        let mut command = up(&kubeconfig)?;
+        command.args(["--standby", "--firmware"]).arg(image.path()).arg("--data").arg(&data);
+        Following::start(command)
+    };
+    let cluster = start()?;
+    cluster.line_with(&["two emulated Cortex-M4, of which one stands by"])?;
+    let leads = cluster.line_with(&["picokube-", "leads as picokube-", "kube-system/picokube"])?;
+    let (_, leader) = leads.split_once("leads as ").context("no leader")?;
+    let leader = leader.split(',').next().unwrap_or_default();
+    cluster.line_with(&["picokube-", &format!("stands by; {leader} leads")])?;
+    cluster.line_with(&["nodes: 2", &format!("leader: {leader} (picokube)")])?;
+    cluster.interrupt()?;
+    ensure!(cluster.ends_well()?);
+    // With a lease that goes on, nobody could lead for its duration.
+    let again = start()?;
+    let leads = again.line_with(&["leads as picokube-"])?;
+    let time = leads.split_whitespace().nth(1).context("no time")?;
+    ensure!(time < "00:00:10", "it had to wait for a lease to end: {leads}");
     Ok(())
 }
 
@@ -47,6 +86,16 @@ fn an_image_that_is_not_there_is_named() -> Result<()> {
     let said = Following::start(command)?.fails()?;
     let told = "there is no firmware at no/such/image.elf: `cargo xtask firmware build` builds it";
     ensure!(said.contains(told), "{said}");
+    Ok(())
+}
+
+/// Runs a command that has to work.
+fn kubectl(kubeconfig: &Path, home: &Path, arguments: &[&str]) -> Result<()> {
+    let mut kubectl = Command::new("kubectl");
+    kubectl.env("KUBECONFIG", kubeconfig).env("HOME", home);
+    let output = kubectl.args(arguments).output()?;
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "kubectl {arguments:?}: {complaints}");
     Ok(())
 }
 

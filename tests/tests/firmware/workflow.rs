@@ -1,9 +1,9 @@
-//! What people do with kubectl, with a microcontroller as the cluster's only controller.
+//! What people do with kubectl, with a microcontroller as the cluster's only controller: over TLS, by token.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use anyhow::{Context, Result};
-use picokube_tests::firmware::Device;
+use picokube_tests::firmware::{Device, Shows};
 use picokube_tests::picokube::Picokube;
 use picokube_tests::workflow::{self, Workflow};
 use picokube_tests::workflows;
@@ -20,8 +20,8 @@ fn edge() -> Result<Arc<Edge>> {
     if let Some(edge) = running.upgrade() {
         return Ok(edge);
     }
-    let cluster = Picokube::with_nodes(3)?;
-    let device = Device::boot(cluster.address())?;
+    let cluster = Picokube::secure(&["up", "--no-controllers", "--nodes", "3"])?;
+    let device = Device::boot_secure(&cluster, Shows::Token)?;
     let edge = Arc::new(Edge { cluster, device });
     *running = Arc::downgrade(&edge);
     Ok(edge)

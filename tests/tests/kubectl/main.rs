@@ -7,6 +7,7 @@ mod applying;
 mod changing;
 mod creating;
 mod deleting;
+mod identities;
 mod manifests;
 mod nodes;
 mod reading;

@@ -63,7 +63,7 @@ fn files_that_are_not_there() -> Result<()> {
     let empty = empty.to_str().context("not UTF-8")?;
     let server = ["--server", "http://127.0.0.1:1"];
     complains(&[&server[..], &["--token-file", empty]].concat(), &["the token is empty"])?;
-    complains(&["--kubeconfig", empty], &["no context", empty])
+    complains(&["--kubeconfig", empty], &["it has no current-context: give --context NAME", empty])
 }
 
 #[test]

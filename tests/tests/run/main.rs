@@ -2,6 +2,7 @@
 
 mod choices;
 mod complaints;
+mod election;
 mod secured;
 mod stalling;
 mod survival;

@@ -170,20 +170,21 @@ impl Authority {
 }
 
 /// Passes on to a server without TLS what clients with a certificate of the authority say.
-async fn front(authority: &Authority, server: &Picokube) -> Result<String> {
+async fn front(authority: &Authority, server: &Picokube, protocol: &[u8]) -> Result<String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(authority.pem.as_bytes())?)?;
     let verifier =
         WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build()?;
     let (certificate, key) = authority.sign("127.0.0.1")?;
-    let config = ServerConfig::builder_with_provider(provider)
+    let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_client_cert_verifier(verifier)
         .with_single_cert(
             vec![CertificateDer::from_pem_slice(certificate.as_bytes())?],
             PrivateKeyDer::from_pem_slice(key.as_bytes())?,
         )?;
+    config.alpn_protocols = vec![protocol.to_vec()];
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = format!("https://{}", listener.local_addr()?);
@@ -206,7 +207,8 @@ async fn front(authority: &Authority, server: &Picokube) -> Result<String> {
 async fn a_client_certificate_opens_the_door() -> Result<()> {
     let cluster = Picokube::with_nodes(1)?;
     let (authority, stranger) = (Authority::new()?, Authority::new()?);
-    let address = front(&authority, &cluster).await?;
+    let address = front(&authority, &cluster, b"h2").await?;
+    let old = front(&authority, &cluster, b"http/1.1").await?;
     let directory = TempDir::new()?;
     let write = |name: &str, text: &str| -> Result<String> {
         let path = directory.path().join(name);
@@ -224,6 +226,8 @@ async fn a_client_certificate_opens_the_door() -> Result<()> {
         [&server[..], &["--client-certificate", certificate, "--client-key", key]].concat()
     };
     complains(&server, &["--client-certificate"])?;
+    let with_old = ["--server", old.as_str(), "--certificate-authority", ca.as_str()];
+    complains(&with_old, &["does not speak HTTP/2", "ALPN h2"])?;
     complains(&shown(&wrong_certificate, &wrong_key), &["--client-certificate"])?;
     complains(&shown(&certificate, &wrong_key), &["certificate and key do not match"])?;
     complains(&shown(&certificate, &certificate), &["there is no private key in", &certificate])?;

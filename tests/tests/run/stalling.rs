@@ -1,7 +1,7 @@
 //! A watch that stops in the midst of an event, while everything else goes on.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -46,15 +46,21 @@ fn relay(mut client: TcpStream, server: SocketAddr, stalled: &AtomicBool) -> Res
     let watches_pods = Arc::new(AtomicBool::new(false));
     let seen = watches_pods.clone();
     thread::spawn(move || -> Result<()> {
-        let mut bytes = [0; 8192];
-        loop {
-            let read = from_client.read(&mut bytes)?;
-            ensure!(read > 0, "the client has hung up");
-            let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
+        let (mut bytes, mut line) = ([0; 8192], Vec::new());
+        while let Ok(read @ 1..) = from_client.read(&mut bytes) {
+            // The line that says what is asked for may come in pieces.
+            line.extend_from_slice(&bytes[..read]);
+            let text = String::from_utf8_lossy(&line);
             let is_watch = text.starts_with("GET /api/v1/pods?") && text.contains("watch=true");
             seen.fetch_or(is_watch, Ordering::SeqCst);
+            if text.contains('\n') {
+                line.clear();
+            }
             to_server.write_all(&bytes[..read])?;
         }
+        // The client has hung up. An event that came now would stop before nobody.
+        to_server.shutdown(Shutdown::Both)?;
+        Ok(())
     });
     let mut bytes = [0; 8192];
     let (mut answer, mut has_head) = (Vec::new(), false);
@@ -92,8 +98,9 @@ fn a_watch_that_stops_within_an_event_holds_up_nobody() -> Result<()> {
     let cluster = Picokube::up(&["--no-controllers", "--nodes", "1"])?;
     let relay = Relay::to(cluster.address())?;
     let server = format!("http://{}", relay.address);
-    let metrics = ["--metrics-bind-address", "127.0.0.1:0"];
-    let controllers = Following::start(run([&["--server", &server], &metrics[..]].concat())?)?;
+    // A new leader gives its watches up to list anew, and the one that has stopped may be among them.
+    let flags = ["--leader-elect=false", "--metrics-bind-address", "127.0.0.1:0"];
+    let controllers = Following::start(run([&["--server", &server], &flags[..]].concat())?)?;
     let line = controllers.line_with(&["metrics", "http://"])?;
     let lab = Lab::new(&cluster, "stalling")?;
     lab.create("deployments", &deployment("web"))?;
