@@ -34,6 +34,8 @@ pub(crate) enum Binary {
     WithReplicationController,
     /// To run the driver's test cases
     SelfTest,
+    /// To tell what HTTPS costs
+    Transport,
     /// To run the controllers, and to get into trouble on request
     Trouble,
 }
@@ -44,13 +46,14 @@ impl Binary {
         match self {
             Self::Controllers | Self::WithReplicationController => PACKAGE.to_owned(),
             Self::SelfTest => format!("{PACKAGE}-self-test"),
+            Self::Transport => format!("{PACKAGE}-transport"),
             Self::Trouble => format!("{PACKAGE}-trouble"),
         }
     }
 
     fn features(self) -> &'static [&'static str] {
         match self {
-            Self::Controllers | Self::SelfTest => &[],
+            Self::Controllers | Self::SelfTest | Self::Transport => &[],
             Self::WithReplicationController => &["--features", "replication-controller"],
             Self::Trouble => &["--features", "trouble"],
         }
@@ -60,7 +63,7 @@ impl Binary {
     fn image(self, profile: Profile) -> String {
         let variant = match self {
             Self::WithReplicationController => "-with-replication-controller",
-            Self::Controllers | Self::SelfTest | Self::Trouble => "",
+            Self::Controllers | Self::SelfTest | Self::Transport | Self::Trouble => "",
         };
         format!("{}{variant}-{}.elf", self.name(), profile.name())
     }
@@ -98,7 +101,8 @@ pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
 /// Builds every image that is measured or tested: each is linked once.
 pub(crate) fn build_all() -> Result<Vec<PathBuf>> {
     let controllers = Profile::ALL.map(|profile| (Binary::Controllers, profile));
-    let others = [Binary::SelfTest, Binary::Trouble].map(|binary| (binary, Profile::Reference));
+    let others = [Binary::SelfTest, Binary::Transport, Binary::Trouble];
+    let others = others.map(|binary| (binary, Profile::Reference));
     // The profile of the others last, so that nothing is built again for them.
     let [tiny, reference, large] = controllers;
     let all = [large, tiny, reference].into_iter().chain(others);
@@ -163,7 +167,7 @@ pub(crate) fn connect(server: SocketAddr, profile: Profile) -> Result<()> {
     let image = Image::open(&build(profile)?)?;
     build_decoder()?;
     let address = format!("{HOST_SEEN_BY_GUEST}:{}", server.port());
-    let page = Configuration::trial(address).page()?;
+    let (page, _) = Configuration::trial(address).page()?;
     println!("The firmware talks to {server}. Ctrl-C ends it.");
     let mut machine = Machine::boot(&image, Start { page: Some(&page), ..Start::default() })?;
     // An idle firmware has nothing to log.

@@ -20,10 +20,21 @@ use crate::workspace::IN_THE_WORKSPACE;
 use crate::{firmware, setup, workspace};
 
 /// Test programs that are built only by name.
-const SIMULATION: [&str; 6] = ["--test", "planted", "--test", "seeds", "--test", "sweeps"];
+const SIMULATION: [&str; 10] = [
+    "--test",
+    "planted",
+    "--test",
+    "seeds",
+    "--test",
+    "shipped",
+    "--test",
+    "shipped_planted",
+    "--test",
+    "sweeps",
+];
 /// The package that has them, as they are built.
 const SIMULATED: [&str; 5] =
-    ["--package", "picokube", "--no-default-features", "--features", "planted-bugs"];
+    ["--package", "picokube", "--no-default-features", "--features", "driver,planted-bugs"];
 const PLANTED_BUGS: [&str; 2] = ["--features", "picokube/planted-bugs"];
 
 /// A check.

@@ -1,4 +1,5 @@
-//! Flash, RAM, stack and stack frames of the firmware, and bytes per cached object, against `budget.toml`.
+//! Flash, RAM, stack and stack frames of the firmware, bytes per cached object, and what HTTPS costs, against
+//! `budget.toml`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +10,7 @@ use serde::Deserialize;
 
 use super::frames::{self, Frames};
 use super::image::{Image, check_folders};
-use crate::firmware::{self, Profile};
+use crate::firmware::{self, Binary, Profile};
 use crate::{process, setup, workspace};
 
 /// What was measured, by name.
@@ -24,7 +25,8 @@ pub(super) fn check(root: &Path) -> Result<String> {
     let images: Vec<PathBuf> =
         Profile::ALL.into_iter().map(firmware::build).collect::<Result<_>>()?;
     // Each has one core and much to wait for.
-    let at_work = process::side_by_side(&images, |image| figures(image));
+    let at_work =
+        process::side_by_side(&images, |image| program_figures("picokube-figures", image));
     for ((profile, image), figures) in Profile::ALL.into_iter().zip(&images).zip(at_work) {
         let name = profile.name();
         let limits = budget.firmware.get(name);
@@ -45,9 +47,10 @@ pub(super) fn check(root: &Path) -> Result<String> {
             notes.insert_str(0, &compare(&parts, &budget.parts));
         }
         notes += &format!(
-            "{name}: {} instructions from the boot to synced caches with 100 pods; a Deployment of \
-             10 takes {} requests to create and {} to roll\n",
+            "{name}: {} instructions from the boot to synced caches with 100 pods, {} over TLS with a \
+             client certificate; a Deployment of 10 takes {} requests to create and {} to roll\n",
             figure("boot_instructions")?,
+            figure("boot_instructions_tls")?,
             figure("requests_create")?,
             figure("requests_roll")?,
         );
@@ -57,6 +60,13 @@ pub(super) fn check(root: &Path) -> Result<String> {
         let used = objects.get(kind);
         let used = used.with_context(|| format!("budget.toml: objects.{kind} is not measured"))?;
         rows.push(Row::new(&format!("cache: one {kind}"), *used, *limit));
+    }
+    let transport = firmware::build_binary(Binary::Transport, Profile::Reference)?;
+    let transport = program_figures("picokube-transport", &transport).context("HTTPS in QEMU")?;
+    for (figure, limit) in &budget.instructions {
+        let used = transport.get(figure);
+        let used = used.with_context(|| format!("budget.toml: {figure} is not measured"))?;
+        rows.push(Row::new(&format!("HTTPS: {}", figure.replace('_', " ")), *used, *limit));
     }
     let frames = frames.judge(frames::guard(root)?, &budget.frames)?;
     judge(&rows).map(|table| table + &frames + &notes)
@@ -71,6 +81,8 @@ struct Budget {
     frames: BTreeMap<String, u64>,
     /// Per cached object: record, indices and names.
     objects: BTreeMap<String, u64>,
+    /// What HTTPS takes of the processor, in instructions.
+    instructions: BTreeMap<String, u64>,
     /// What each part of the reference firmware takes of flash: to see which one grows.
     parts: BTreeMap<String, u64>,
 }
@@ -99,11 +111,12 @@ impl Row {
 
 /// A table of all rows; an error if one is over its limit.
 fn judge(rows: &[Row]) -> Result<String> {
-    let mut table = format!("{:<28} {:>9} {:>9} {:>6}\n", "bytes", "used", "budget", "");
+    let mut table =
+        format!("{:<44} {:>10} {:>10} {:>6}\n", "bytes, instructions", "used", "budget", "");
     for Row { what, used, limit } in rows {
         let percent = used * 100 / limit.max(&1);
         let verdict = if used > limit { "  OVER BUDGET" } else { "" };
-        table.push_str(&format!("{what:<28} {used:>9} {limit:>9} {percent:>5}%{verdict}\n"));
+        table.push_str(&format!("{what:<44} {used:>10} {limit:>10} {percent:>5}%{verdict}\n"));
     }
     if rows.iter().any(|row| row.used > row.limit) {
         bail!("over budget; if the growth is worth it, say why in budget.toml\n{table}");
@@ -142,10 +155,9 @@ fn object_line(line: &str) -> Option<(String, u64)> {
 }
 
 /// What an image costs at work: `name=value` lines of a program of the tests.
-fn figures(image: &Path) -> Result<Figures> {
-    let printed = process::output(
-        workspace::program("picokube-tests", "--bin", "picokube-figures").arg(image),
-    )?;
+fn program_figures(program: &str, image: &Path) -> Result<Figures> {
+    let mut program = workspace::program("picokube-tests", "--bin", program);
+    let printed = process::output(program.arg(image))?;
     Ok(printed.lines().filter_map(figure_line).collect())
 }
 

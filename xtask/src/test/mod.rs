@@ -46,7 +46,7 @@ pub(crate) fn run(selection: &Selection) -> Result<()> {
         |name| println!("  …  {name}"),
         |done| run.ended(done, &mut summary),
     );
-    summary.print(&run.plays, cores)?;
+    summary.print(&run.plays, &run.coverage, cores)?;
     let failed = summary.failed();
     if failed.is_empty() {
         return Ok(());
@@ -61,6 +61,8 @@ struct Run<'a> {
     folder: PathBuf,
     /// Where plays of golden scenarios write that they had to be repeated.
     plays: PathBuf,
+    /// Where tests of the simulation write what they have tried, a file each.
+    coverage: PathBuf,
 }
 
 impl<'a> Run<'a> {
@@ -72,8 +74,8 @@ impl<'a> Run<'a> {
         }
         fs::create_dir_all(&folder)?;
         let folder = fs::canonicalize(folder)?;
-        let plays = folder.join("plays");
-        Ok(Self { selection, folder, plays })
+        let (plays, coverage) = (folder.join("plays"), folder.join("coverage"));
+        Ok(Self { selection, folder, plays, coverage })
     }
 
     /// The job of a step.
@@ -95,7 +97,7 @@ impl<'a> Run<'a> {
     fn program(&self, program: Program, filter: Option<String>) -> Job<Report> {
         let log = self.log(&program.name);
         let mut command = program.command();
-        command.env("PICOKUBE_PLAYS", &self.plays);
+        command.env("PICOKUBE_PLAYS", &self.plays).env("PICOKUBE_COVERAGE", &self.coverage);
         let Program { name, lane, threads, needs, .. } = program;
         let work = move || {
             libtest::run(&mut command, threads, filter.as_deref(), &log).map(Report::Tested)

@@ -46,12 +46,13 @@ const ALL_TESTS: &[&[&str]] = &[&["test", "--no-run"], &ON_A_PC];
 const BENCHES: &[&[&str]] = &[&["test", "--no-run", "--bench", "*"], &ON_A_PC];
 const LOG_DECODER: &[&[&str]] = &[&["build"], &APART];
 const DOC_TESTS: &[&[&str]] = &[&["test", "--doc"], &ON_A_PC];
-/// Neither HTTP nor a command line, and all the optimisation that pays for itself only here. One build for
-/// all three: with the feature there are mistakes to choose from, and only `planted` chooses any.
+/// Neither sockets nor a command line, and all the optimisation that pays for itself only here. One build
+/// for all: with the feature there are mistakes to choose from, and only two of the programs choose any.
 const SIMULATION: &[&[&str]] = &[
     &["test", "--no-run", "--profile", "simulation"],
-    &["--package", "picokube", "--no-default-features", "--features", "planted-bugs"],
+    &["--package", "picokube", "--no-default-features", "--features", "driver,planted-bugs"],
     &["--test", "planted", "--test", "seeds", "--test", "sweeps"],
+    &["--test", "shipped", "--test", "shipped_planted"],
 ];
 
 /// All steps. Of those that can begin, the first ones do: what others wait for stands above.
@@ -100,7 +101,7 @@ pub(crate) struct Selection {
     quick: bool,
     /// Only this, and what it needs: a step (`doc`, `sizes`), a test program (`kubectl`), tests of a
     /// program (`kubectl::applying`), or all tests with this in their names (of the simulation, those of
-    /// `seeds`, `sweeps` or `planted`)
+    /// `seeds`, `shipped`, `sweeps` or `planted`)
     #[arg(long, value_name = "NAME", conflicts_with = "quick")]
     only: Option<String>,
 }
@@ -117,7 +118,9 @@ impl Selection {
         }
         // A test, then; which ones there are is known when they are built.
         match only.split("::").next() {
-            Some("planted" | "seeds" | "sweeps") => with_needs(&["simulation"]),
+            Some("planted" | "seeds" | "shipped" | "shipped_planted" | "sweeps") => {
+                with_needs(&["simulation"])
+            }
             _ => with_needs(&["setup", "build", "images", "log-decoder"]),
         }
     }
