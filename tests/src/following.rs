@@ -1,5 +1,6 @@
 //! A command that goes on printing.
 
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -13,6 +14,8 @@ use crate::picokube::PATIENCE;
 pub struct Following {
     child: Child,
     lines: Receiver<String>,
+    /// What has been read, oldest first.
+    said: RefCell<Vec<String>>,
 }
 
 impl Following {
@@ -23,23 +26,32 @@ impl Following {
         let (sender, lines) = channel();
         read_lines(child.stdout.take().context("no output")?, sender.clone());
         read_lines(child.stderr.take().context("no output")?, sender);
-        Ok(Self { child, lines })
+        Ok(Self { child, lines, said: RefCell::default() })
     }
 
     /// Reads on until a line contains all of `words`; gives that line.
     pub fn line_with(&self, words: &[&str]) -> Result<String> {
         let give_up = Instant::now() + PATIENCE;
-        let mut seen = Vec::new();
+        let begin = self.said.borrow().len();
         loop {
             let left = give_up.saturating_duration_since(Instant::now());
             let Ok(line) = self.lines.recv_timeout(left) else {
-                bail!("no line with {words:?}, but these:\n{}", seen.join("\n"));
+                let said = self.said.borrow();
+                let unread = said.get(begin..).unwrap_or_default().join("\n");
+                bail!("no line with {words:?}, but these:\n{unread}");
             };
-            if words.iter().all(|word| line.contains(word)) {
+            self.said.borrow_mut().push(line.clone());
+            if contains_all(&line, words) {
                 return Ok(line);
             }
-            seen.push(line);
         }
+    }
+
+    /// A line that contains all of `words`, whether it has been read or is still to come: for what several
+    /// parts of the command say, in an order that nobody promises.
+    pub fn line_ever_with(&self, words: &[&str]) -> Result<String> {
+        let said = self.said.borrow().iter().find(|line| contains_all(line, words)).cloned();
+        said.map_or_else(|| self.line_with(words), Ok)
     }
 
     /// Its process.
@@ -85,6 +97,10 @@ impl Following {
         ensure!(!ended.success(), "it did not fail, but said:\n{said}");
         Ok(said)
     }
+}
+
+fn contains_all(line: &str, words: &[&str]) -> bool {
+    words.iter().all(|word| line.contains(word))
 }
 
 impl Drop for Following {

@@ -25,7 +25,13 @@ const LINES_ON_SCREEN: usize = 12;
 
 /// Devices that run. They are switched off when this is dropped.
 #[derive(Default)]
-pub(super) struct Devices(Vec<Device>);
+pub(super) struct Devices {
+    devices: Vec<Device>,
+    log: Log,
+}
+
+/// What all devices have said, in the order in which it came, with the numbers of the devices.
+type Log = Arc<Mutex<Vec<(usize, String)>>>;
 
 /// A running device.
 struct Device {
@@ -33,7 +39,6 @@ struct Device {
     process: Mutex<Child>,
     /// Where nothing is said: that this ends, says that the device is to end.
     input: Mutex<Option<ChildStdin>>,
-    log: Arc<Mutex<Vec<String>>>,
     /// What the emulator reads when it starts.
     _kubeconfig: Option<NamedTempFile>,
 }
@@ -61,41 +66,42 @@ pub(super) struct Served<'a> {
 impl Devices {
     /// Boots one device, or two.
     pub(super) fn boot(booting: &Booting<'_>) -> Result<Self> {
-        if !booting.has_standby {
-            return Ok(Self(vec![Device::start(booting, 0, "device", booting.pages)?]));
-        }
-        let next = |pages: SocketAddr| SocketAddr::new(pages.ip(), pages.port().saturating_add(1));
-        let first = Device::start(booting, 0, "picokube-1", booting.pages)?;
-        Ok(Self(vec![first, Device::start(booting, 1, "picokube-2", booting.pages.map(next))?]))
+        let log = Log::default();
+        let start = |number, name, pages| Device::start(booting, number, name, pages, &log);
+        let devices = if booting.has_standby {
+            let next =
+                |pages: SocketAddr| SocketAddr::new(pages.ip(), pages.port().saturating_add(1));
+            let first = start(0, "picokube-1", booting.pages)?;
+            vec![first, start(1, "picokube-2", booting.pages.map(next))?]
+        } else {
+            vec![start(0, "device", booting.pages)?]
+        };
+        Ok(Self { devices, log })
     }
 
-    /// How many lines there are in the logs.
-    pub(super) fn starts_of_logs(&self) -> Vec<usize> {
-        vec![0; self.0.len()]
+    /// The lines of the log after the first `shown`, which it then counts, too; each with the name of its
+    /// device.
+    pub(super) fn lines_after(&self, shown: &mut usize) -> Vec<String> {
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = log.get(*shown..).unwrap_or_default();
+        *shown += fresh.len();
+        let named = |(number, line): &(usize, String)| {
+            let device = self.devices.get(*number)?;
+            Some(format!("{}  {line}", device.name))
+        };
+        fresh.iter().filter_map(named).collect()
     }
 
-    /// The lines of the logs after the first `shown` of each, which it then counts, too; each with the name
-    /// of its device.
-    pub(super) fn lines_after(&self, shown: &mut [usize]) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (Device { name, log, .. }, shown) in self.0.iter().zip(shown) {
-            let log = log.lock().unwrap_or_else(PoisonError::into_inner);
-            let fresh = log.get(*shown..).unwrap_or_default();
-            *shown += fresh.len();
-            lines.extend(fresh.iter().map(|line| format!("{name}  {line}")));
-        }
-        lines
-    }
-
-    /// The ends of the logs, for a screen.
+    /// The ends of what each has said, for a screen.
     pub(super) fn screen(&self) -> String {
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
-        let room = LINES_ON_SCREEN / self.0.len().max(1);
-        for Device { name, log, .. } in &self.0 {
-            let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = LINES_ON_SCREEN / self.devices.len().max(1);
+        for (number, device) in self.devices.iter().enumerate() {
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "\n{}", name.to_uppercase());
-            for line in log.iter().skip(log.len().saturating_sub(room)) {
+            let _ = writeln!(text, "\n{}", device.name.to_uppercase());
+            let its = log.iter().rev().filter(|(of, _)| *of == number).take(room);
+            for (_, line) in its.collect::<Vec<_>>().into_iter().rev() {
                 let _ = writeln!(text, "{line}");
             }
         }
@@ -105,10 +111,10 @@ impl Devices {
     /// Ends them. Of two, the one that leads gives leadership back, as long as the server is there.
     pub(super) fn end(&self) {
         // First all of them are told.
-        for Device { input, .. } in &self.0 {
+        for Device { input, .. } in &self.devices {
             drop(input.lock().unwrap_or_else(PoisonError::into_inner).take());
         }
-        for Device { process, .. } in &self.0 {
+        for Device { process, .. } in &self.devices {
             let _ = process.lock().unwrap_or_else(PoisonError::into_inner).wait();
         }
     }
@@ -126,6 +132,7 @@ impl Device {
         number: usize,
         name: &str,
         pages: Option<SocketAddr>,
+        log: &Log,
     ) -> Result<Self> {
         let Booting { image, served, settings, has_standby, .. } = booting;
         let server = served.url.split_once("://").map_or(served.url, |(_, server)| server);
@@ -165,8 +172,8 @@ impl Device {
             command.args(["--status", &pages.to_string()]);
         }
         if *has_standby {
-            let number = number.to_string();
-            command.args(["--identity", name, "--number", &number, "--leader-elect"]);
+            let address = number.to_string();
+            command.args(["--identity", name, "--number", &address, "--leader-elect"]);
         }
         let mut process = command
             // It ends when this pipe does, however this process ends.
@@ -175,12 +182,11 @@ impl Device {
             .stderr(Stdio::piped())
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
-        let log = Arc::new(Mutex::new(Vec::new()));
-        gather(process.stdout.take(), &log);
-        gather(process.stderr.take(), &log);
+        gather(number, process.stdout.take(), log);
+        gather(number, process.stderr.take(), log);
         let input = Mutex::new(process.stdin.take());
         let (name, process) = (name.to_owned(), Mutex::new(process));
-        Ok(Self { name, process, input, log, _kubeconfig: kubeconfig })
+        Ok(Self { name, process, input, _kubeconfig: kubeconfig })
     }
 }
 
@@ -198,13 +204,13 @@ fn beside_this_program(name: &str) -> Result<PathBuf> {
     Ok(folder.join(name))
 }
 
-/// Keeps every line that comes.
-fn gather(output: Option<impl std::io::Read + Send + 'static>, log: &Arc<Mutex<Vec<String>>>) {
+/// Keeps every line that comes of a device.
+fn gather(number: usize, output: Option<impl std::io::Read + Send + 'static>, log: &Log) {
     let Some(output) = output else { return };
     let log = Arc::clone(log);
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            log.lock().unwrap_or_else(PoisonError::into_inner).push((number, line));
         }
     });
 }

@@ -37,10 +37,10 @@ pub(super) async fn show(shared: Arc<SharedServer>, url: String, devices: &Devic
         }
     }
     let mut said = String::new();
-    let mut shown_of_logs = devices.starts_of_logs();
+    let mut shown_of_log = 0;
     let mut next = Instant::now();
     loop {
-        for line in devices.lines_after(&mut shown_of_logs) {
+        for line in devices.lines_after(&mut shown_of_log) {
             print(&format!("{line}\n"));
         }
         if Instant::now() < next {
