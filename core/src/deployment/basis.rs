@@ -7,7 +7,7 @@ use crate::kind::Kind;
 use crate::link::Slot;
 use crate::planted::{Bug, planted};
 use crate::store::{Cache, Record};
-use crate::wire::Strategy;
+use crate::wire::{IntAnnotation, Strategy};
 
 use super::plan::{Plan, Step};
 
@@ -31,14 +31,21 @@ pub(crate) struct Basis {
     available: i64,
     /// The highest that a ReplicaSet has.
     highest_revision: i64,
+    /// Where the Deployment was asked to be rolled back to.
+    rollback_to: IntAnnotation,
     /// ReplicaSets of other templates than the Deployment's that are not being deleted.
     others: u16,
 }
 
 impl Basis {
     /// Nothing has been planned.
-    pub(crate) const NONE: Self =
-        Self { generation: 0, available: 0, highest_revision: 0, others: 0 };
+    pub(crate) const NONE: Self = Self {
+        generation: 0,
+        available: 0,
+        highest_revision: 0,
+        rollback_to: IntAnnotation::Absent,
+        others: 0,
+    };
 
     /// What a plan that is made now is made from.
     pub(crate) fn of(cache: &Cache<'_>, key: Slot) -> Self {
@@ -50,6 +57,7 @@ impl Basis {
             generation: d.map_or(0, |d| d.record.generation()),
             available: sets().map(|set| i64::from(set.available_replicas.get())).sum(),
             highest_revision: sets().filter_map(|set| set.revision().value()).max().unwrap_or(0),
+            rollback_to: d.map_or(IntAnnotation::Absent, |d| d.record.rollback_to()),
             others: u16::try_from(others.count()).unwrap_or(u16::MAX),
         }
     }
@@ -70,9 +78,10 @@ impl Basis {
             // same sync, and what is not too much any more because somebody else has deleted some.
             Step::Delete { set } if !is_idle(cache, key, set) => return Ground::Gone,
             Step::Delete { .. } => |then, now| now.others >= then.others,
-            Step::Status | Step::Rollback { .. } | Step::ClearRollback | Step::Warn(_) => {
-                return Ground::Holds;
+            Step::Rollback { .. } | Step::ClearRollback => {
+                |then, now| now.rollback_to == then.rollback_to
             }
+            Step::Status | Step::Warn(_) => return Ground::Holds,
         };
         let mut now = Self::of(cache, key);
         now.others = now.others.saturating_add(deletions_before(plan, step));

@@ -1,6 +1,7 @@
 //! Creating, rolling out and scaling Deployments.
 
-use serde_json::json;
+use picokube_core::time::Duration;
+use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, with_cluster};
 use crate::user::deployment;
@@ -256,6 +257,42 @@ fn annotations_are_copied_and_rollback_takes_them_back() {
         );
         cluster.assert_economy();
     });
+}
+
+/// Kubernetes' own controller meets a conflict then.
+#[test]
+fn a_rollback_is_what_was_asked_for_last() {
+    let asks = [
+        // Called off, another one instead, and one instead of what cannot be.
+        ("0", json!(null), None),
+        ("1", json!("2"), Some("2")),
+        ("99", json!("1"), Some("1")),
+    ];
+    for (first, then, rolled_back_to) in asks {
+        with_cluster(|cluster| {
+            cluster.create("deployments", deployment("web", 1));
+            for image in ["app:v1", "app:v2", "app:v3"] {
+                cluster.set_image("web", image);
+                cluster.rollout();
+            }
+            let ask = |to: &Value| json!({"metadata": {"annotations": {"deprecated.deployment.rollback.to": to}}});
+            let mut two_requests = ask(&json!(first));
+            two_requests["metadata"]["annotations"]["copied"] = json!("first");
+            let before = cluster.sent.len();
+            cluster.patch("deployments", "web", &two_requests);
+            while !cluster.sent[before..].iter().any(|(_, target)| target.contains("/replicasets/"))
+            {
+                if !cluster.step() {
+                    cluster.advance(Duration::from_millis(1));
+                }
+            }
+            cluster.patch("deployments", "web", &ask(&then));
+            cluster.rollout();
+            let told = |to| format!("Rolled back deployment \"web\" to revision {to}");
+            let told: Vec<_> = rolled_back_to.map(told).into_iter().collect();
+            assert_eq!(cluster.events("DeploymentRollback"), told, "{first}, then {then}");
+        });
+    }
 }
 
 /// Kubernetes' own controller takes both for a scaling that is still to come, finds nothing to
