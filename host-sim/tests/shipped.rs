@@ -36,7 +36,7 @@ fn on_all_cores(plans: &[Plan], each: impl Fn(&Plan) + Sync) {
 }
 
 fn plans(seeds: std::ops::Range<u64>) -> Vec<Plan> {
-    let of_seed = |seed| PROTOCOLS.map(|it| Plan::from_seed(seed).with_all_sorts().with_driver(it));
+    let of_seed = |seed| PROTOCOLS.map(|it| Plan::from_seed(seed).with_driver(it));
     seeds.flat_map(of_seed).collect()
 }
 

@@ -51,7 +51,7 @@ fn every_planted_bug_of_the_driver_is_found() {
 }
 
 fn plan(seed: u64, protocol: Protocol) -> Plan {
-    Plan::from_seed(seed).with_all_sorts().with_driver(protocol)
+    Plan::from_seed(seed).with_driver(protocol)
 }
 
 fn search(from: u64, protocol: Protocol) -> Option<(u64, &'static str)> {

@@ -162,20 +162,16 @@ impl Fault {
     pub const SORTS: usize = 29;
     /// How many more there are only where there is an election.
     pub const SORTS_OF_ELECTIONS: usize = 4;
-    /// Those that are about the watch of a kind.
-    pub(super) const SORTS_OF_WATCHES: std::ops::Range<usize> = 9..14;
-    /// So many of them are of the network, the server and the controllers.
-    pub(super) const FIRST_SORTS: usize = 21;
 
-    /// Which of these sorts of faults a run has. One in eight has none at all.
-    pub(super) fn draw_sorts(random: &mut Random, among: std::ops::Range<usize>) -> Vec<usize> {
+    /// Which sorts of faults a run has. One in eight has none at all.
+    pub(super) fn draw_sorts(random: &mut Random) -> Vec<usize> {
         let percent = match random.below(8) {
             0 => 0,
             1..=4 => 20,
             5 | 6 => 50,
             _ => 100,
         };
-        among.filter(|_| random.below(100) < percent).collect()
+        (0..Self::SORTS).filter(|_| random.below(100) < percent).collect()
     }
 
     /// A fault of one of the sorts; of watches, those of these kinds.

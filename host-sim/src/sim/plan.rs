@@ -209,6 +209,7 @@ impl Plan {
         let mut shape = Shape::draw(&mut random);
         if let Some(deployments) = deployments {
             shape.deployments = deployments;
+            shape.replication_controllers = 0;
             shape.room = Room::Wide;
         }
         let mut of_sets = Random::from_seed(seed ^ 0x5e75_0f91_a2b3);
@@ -240,67 +241,29 @@ impl Plan {
         if workload == Workload::StatefulSets {
             shape.deployments = 0;
         }
-        let kinds = if shape.with_stateful_sets { &KINDS[..6] } else { &KINDS[..3] };
-        let sorts = Fault::draw_sorts(&mut random, 0..Fault::FIRST_SORTS);
-        let most = if sorts.is_empty() { 0 } else { 1 + random.below(25) };
+        if shape.replication_controllers > 0 {
+            actions.extend(ControllerAction::beginning(&mut random, &shape));
+            let more = random.below(6 * shape.replication_controllers as u64);
+            actions.extend((0..more).flat_map(|_| {
+                let at = moment(&mut random);
+                ControllerAction::draw(&mut random, &shape, at)
+            }));
+        }
+        let templates = if random.below(3) == 0 { random.below(6) } else { 0 };
+        actions.extend((0..templates).map(|_| {
+            let at = moment(&mut random);
+            let what = Action::draw_template(&mut random, &shape, workload);
+            Timed { when: When::At(at), what }
+        }));
+        let kinds = shape.watched();
+        let sorts = Fault::draw_sorts(&mut random);
+        let most = if sorts.is_empty() { 0 } else { 1 + random.below(35) };
         let faults = (0..most).filter_map(|_| {
             let at = moment(&mut random);
-            let what = Fault::draw(&mut random, &sorts, kinds)?;
+            let what = Fault::draw(&mut random, &sorts, &kinds)?;
             Some(Timed { when: When::At(at), what })
         });
         Self { seed, shape, actions, faults: faults.collect() }
-    }
-
-    /// The same with all sorts of faults, users and workloads, also those that came last. They are drawn from
-    /// a sequence of their own.
-    pub fn with_all_sorts(mut self) -> Self {
-        let workload = match (self.shape.deployments, self.shape.stateful_sets) {
-            (_, 0) => Workload::Deployments,
-            (0, _) => Workload::StatefulSets,
-            _ => Workload::Both,
-        };
-        let kinds = if self.shape.with_stateful_sets { &KINDS[..6] } else { &KINDS[..3] };
-        self.add_more(workload, kinds);
-        self
-    }
-
-    fn add_more(&mut self, workload: Workload, kinds: &[Kind]) {
-        let mut random = Random::from_seed(self.seed ^ 0x3054_ead5_0f01);
-        self.shape.draw_more(&mut random);
-        let horizon = self.shape.horizon.as_micros();
-        let moment = |random: &mut Random| Moment::from_micros(random.below(horizon * 9 / 10));
-        let templates = if random.below(3) == 0 { random.below(6) } else { 0 };
-        for _ in 0..templates {
-            let at = moment(&mut random);
-            let what = Action::draw_template(&mut random, &self.shape, workload);
-            self.actions.push(Timed { when: When::At(at), what });
-        }
-        if self.shape.replication_controllers > 0 {
-            self.actions.extend(ControllerAction::beginning(&mut random, &self.shape));
-            let more = random.below(6 * self.shape.replication_controllers as u64);
-            for _ in 0..more {
-                let at = moment(&mut random);
-                self.actions.extend(ControllerAction::draw(&mut random, &self.shape, at));
-            }
-        }
-        if self.faults.is_empty() {
-            // It has an easy life.
-            return;
-        }
-        let sorts = Fault::draw_sorts(&mut random, Fault::FIRST_SORTS..Fault::SORTS);
-        let most = if sorts.is_empty() { 0 } else { 1 + random.below(10) };
-        for _ in 0..most {
-            let at = moment(&mut random);
-            let what = Fault::draw(&mut random, &sorts, kinds);
-            self.faults.extend(what.map(|what| Timed { when: When::At(at), what }));
-        }
-        let watches = Fault::draw_sorts(&mut random, Fault::SORTS_OF_WATCHES);
-        let most = if watches.is_empty() { 0 } else { random.below(5) };
-        for _ in 0..self.shape.replication_controllers.min(1) as u64 * most {
-            let at = moment(&mut random);
-            let what = Fault::draw(&mut random, &watches, &[Kind::ReplicationController]);
-            self.faults.extend(what.map(|what| Timed { when: When::At(at), what }));
-        }
     }
 
     /// A server as the plan wants it.
@@ -372,16 +335,14 @@ impl Shape {
         self.max_unavailable_stateful_set = random.below(4) == 0;
     }
 
-    fn draw_more(&mut self, random: &mut Random) {
-        self.selectors = match random.below(6) {
-            0 | 1 => Selectors::Expressions,
-            2 => Selectors::Overlapping,
-            _ => Selectors::Labels,
+    /// The kinds that its controllers watch.
+    pub(super) fn watched(&self) -> Vec<Kind> {
+        let is_watched = |kind: &Kind| match kind {
+            Kind::Pod | Kind::ReplicaSet | Kind::Deployment => true,
+            Kind::ReplicationController => self.replication_controllers > 0,
+            _ => self.with_stateful_sets,
         };
-        self.managed_fields = random.below(4) == 0;
-        if self.room != Room::Wide {
-            self.replication_controllers = [0, 0, 0, 1, 2][random.below(5) as usize];
-        }
+        KINDS.into_iter().filter(is_watched).collect()
     }
 
     fn draw(random: &mut Random) -> Self {
@@ -395,7 +356,7 @@ impl Shape {
             deployments,
             stateful_sets: 0,
             with_stateful_sets: false,
-            replication_controllers: 0,
+            replication_controllers: [0, 0, 0, 1, 2][random.below(5) as usize],
             namespaces: 1 + random.below(deployments.min(2) as u64) as usize,
             nodes: 1 + random.below(3) as usize,
             lanes: 1 + random.below(MOST_LANES as u64) as usize,
@@ -410,8 +371,12 @@ impl Shape {
             election: None,
             shipping: None,
             room: if random.below(8) == 0 { Room::Tight } else { Room::Roomy },
-            selectors: Selectors::Labels,
-            managed_fields: false,
+            selectors: match random.below(6) {
+                0 | 1 => Selectors::Expressions,
+                2 => Selectors::Overlapping,
+                _ => Selectors::Labels,
+            },
+            managed_fields: random.below(4) == 0,
             horizon: Moment::from_secs(30 + random.below(270)),
             silence_secs: if random.below(16) == 0 { 600 } else { 90 },
         }

@@ -67,9 +67,6 @@ pub(in crate::cli) struct CheckOptions {
     /// The driver that is shipped inside, over simulated connections: HTTP/1.1, or HTTP/2
     #[arg(long, value_name = "PROTOCOL", conflicts_with = "election")]
     pub(super) driver: Option<ProtocolOption>,
-    /// All sorts of faults, users and workloads, also those that came last
-    #[arg(long, conflicts_with = "plan")]
-    pub(super) all_sorts: bool,
     /// Threads [default: one per core]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(super) jobs: usize,
@@ -115,7 +112,6 @@ impl CheckOptions {
     /// The plan of a seed.
     pub(super) fn plan(&self, seed: u64) -> Plan {
         let plan = self.plan_of_cluster(seed);
-        let plan = if self.all_sorts { plan.with_all_sorts() } else { plan };
         match self.driver {
             Some(ProtocolOption::Http1) => plan.with_driver(Protocol::Http1),
             Some(ProtocolOption::Http2) => plan.with_driver(Protocol::Http2),

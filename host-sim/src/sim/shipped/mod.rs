@@ -110,7 +110,7 @@ impl Shipped {
             ahead_millis: 0,
             attempts: Attempts::default(),
             random,
-            kinds: if plan.shape.with_stateful_sets { KINDS.len() } else { 3 },
+            kinds: plan.shape.watched().len(),
         };
         shipped.start_server();
         shipped
