@@ -27,12 +27,14 @@ pub(super) enum Ground {
 pub(crate) struct Basis {
     /// The Deployment's.
     generation: i64,
-    /// Pods that are available, as the ReplicaSets tell.
-    available: i64,
     /// The highest that a ReplicaSet has.
     highest_revision: i64,
     /// Where the Deployment was asked to be rolled back to.
     rollback_to: IntAnnotation,
+    /// Pods that are available, as the ReplicaSets tell.
+    available: i32,
+    /// Pods that the ReplicaSets are to have.
+    wanted: i32,
     /// ReplicaSets of other templates than the Deployment's that are not being deleted.
     others: u16,
 }
@@ -41,9 +43,10 @@ impl Basis {
     /// Nothing has been planned.
     pub(crate) const NONE: Self = Self {
         generation: 0,
-        available: 0,
         highest_revision: 0,
         rollback_to: IntAnnotation::Absent,
+        available: 0,
+        wanted: 0,
         others: 0,
     };
 
@@ -55,9 +58,10 @@ impl Basis {
         let others = sets().filter(|set| !set.is_deleting() && Some(set.template()) != template);
         Self {
             generation: d.map_or(0, |d| d.record.generation()),
-            available: sets().map(|set| i64::from(set.available_replicas.get())).sum(),
             highest_revision: sets().filter_map(|set| set.revision().value()).max().unwrap_or(0),
             rollback_to: d.map_or(IntAnnotation::Absent, |d| d.record.rollback_to()),
+            available: sum(sets().map(|set| set.available_replicas.get())),
+            wanted: sum(sets().map(|set| set.replicas)),
             others: u16::try_from(others.count()).unwrap_or(u16::MAX),
         }
     }
@@ -68,11 +72,16 @@ impl Basis {
             return Ground::Conflict;
         }
         let holds: fn(&Self, &Self) -> bool = match *step {
-            Step::Create { .. } | Step::Update { revision: Some(_), .. } => {
+            Step::Create { .. } => |then, now| {
+                now.highest_revision <= then.highest_revision && now.wanted <= then.wanted
+            },
+            Step::Update { revision: Some(_), .. } => {
                 |then, now| now.highest_revision <= then.highest_revision
             }
             // With fewer pods available, fewer can be spared.
             Step::Scale { available: Some(_), .. } => |then, now| now.available >= then.available,
+            // What somebody else has let grow meanwhile takes of the room that there was.
+            Step::Scale { from, to, .. } if to > from => |then, now| now.wanted <= then.wanted,
             Step::Scale { .. } | Step::Update { .. } => |_, _| true,
             // Kubernetes looks at what there was when it began: it deletes what it has given pods in the
             // same sync, and what is not too much any more because somebody else has deleted some.
@@ -85,6 +94,7 @@ impl Basis {
         };
         let mut now = Self::of(cache, key);
         now.others = now.others.saturating_add(deletions_before(plan, step));
+        now.wanted = now.wanted.saturating_sub(growth_before(plan, step));
         let holds = now.generation == self.generation && holds(self, &now);
         if holds { Ground::Holds } else { Ground::Gone }
     }
@@ -128,6 +138,20 @@ fn is_idle(cache: &Cache<'_>, key: Slot, set: Slot) -> bool {
 fn deletions_before(plan: &Plan, step: &Step) -> u16 {
     let before = plan.steps.iter().take_while(|it| *it != step);
     before.filter(|it| matches!(it, Step::Delete { .. })).count() as u16
+}
+
+/// By how much a plan lets all sizes together grow before it takes a step.
+fn growth_before(plan: &Plan, step: &Step) -> i32 {
+    let before = plan.steps.iter().take_while(|it| *it != step);
+    sum(before.map(|it| match it {
+        Step::Create { replicas, .. } => *replicas,
+        Step::Scale { from, to, .. } => to.saturating_sub(*from),
+        _ => 0,
+    }))
+}
+
+fn sum(numbers: impl Iterator<Item = i32>) -> i32 {
+    numbers.fold(0, i32::saturating_add)
 }
 
 /// How many pods of a ReplicaSet are available, as it tells.

@@ -295,6 +295,30 @@ fn a_rollback_is_what_was_asked_for_last() {
     }
 }
 
+/// Kubernetes' own controller would go by what it knew when it began.
+#[test]
+fn what_has_grown_meanwhile_leaves_less_to_grow() {
+    with_cluster(|cluster| {
+        cluster.create("deployments", deployment("web", 10));
+        cluster.rollout();
+        cluster.set_image("web", "app:bad");
+        cluster.rollout();
+        assert_eq!(cluster.sets(), [("app:v1".into(), 8), ("app:bad".into(), 5)]);
+        let names = cluster.set_names();
+        let resize = |replicas: i32| json!({"spec": {"replicas": replicas}});
+        // One too few: first it is told that the rollout is paused, then one grows.
+        cluster.patch("replicasets", &names[0], &resize(7));
+        cluster.patch("deployments", "web", &json!({"spec": {"paused": true}}));
+        let status = cluster.until_sent(|it| it.target.contains("/deployments/web/status"));
+        cluster.patch("replicasets", &names[1], &resize(6));
+        cluster.settle();
+        cluster.answer_of_now(&status, "deployments", "web");
+        cluster.rollout();
+        assert_eq!(cluster.sets(), [("app:v1".into(), 7), ("app:bad".into(), 6)]);
+        assert_eq!(cluster.sizes(&names[0]), [10, 8, 7], "and never 8 again");
+    });
+}
+
 /// Kubernetes' own controller takes both for a scaling that is still to come, finds nothing to
 /// scale, and leaves it at that.
 #[test]

@@ -34,6 +34,7 @@ use picokube_core::link::Slot;
 use picokube_core::manager::{Body, Failure, Make, Method, Request, Ticket};
 use picokube_core::store::{Cache, Entry, Kind, Pod, ReplicaSet, Table};
 use picokube_core::wire::Uid;
+use serde_json::Value;
 
 use crate::server::Server;
 use crate::server::request::Request as HttpRequest;
@@ -372,7 +373,7 @@ impl Checks {
             self.knows(*number, request, body);
         }
         if end.is_err() || answer.is_none() {
-            self.own.lost(device.number, request, &self.model);
+            self.own.lost(device.number, request);
         }
     }
 
@@ -489,9 +490,21 @@ impl Flight {
     fn is_same_as(&self, other: &Self) -> bool {
         self.device == other.device
             && self.operation == other.operation
-            && self.document == other.document
+            && self.says_the_same_as(other)
             // The pod that is deleted may have gone meanwhile.
             && (self.owner == other.owner || self.operation.verb == Verb::Delete)
+    }
+
+    /// A document is written anew when it is sent again. If it names the version that it is about, the server
+    /// takes it only if nothing has changed since.
+    fn says_the_same_as(&self, other: &Self) -> bool {
+        let [one, other] = [self, other].map(|it| (it.version(), &it.document));
+        if one.0.is_some() { one.0 == other.0 } else { one.1 == other.1 }
+    }
+
+    fn version(&self) -> Option<String> {
+        let document: Value = serde_json::from_str(&self.document).ok()?;
+        Some(document["metadata"]["resourceVersion"].as_str()?.to_owned())
     }
 }
 

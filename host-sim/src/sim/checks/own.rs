@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::super::operation::{Operation, Verb};
 use super::super::trace::Actor;
-use super::model::{Change, Model};
+use super::model::Change;
 use super::past::Past;
 
 /// Pods by the controller that has created or deleted them.
@@ -80,18 +80,16 @@ impl Own {
     }
 
     /// A controller does not know what has become of its request.
-    pub(super) fn lost(&mut self, device: usize, request: &Request, model: &Model) {
+    pub(super) fn lost(&mut self, device: usize, request: &Request) {
         let operation = Operation::of(request);
         if let Body::Splice(splice) = &request.body {
             let of_owner = self.created.get_mut(&(device, splice.uid.to_string()));
             of_owner.into_iter().for_each(|pods| pods.retain(|_, is_known| *is_known));
         }
         if operation.is(Verb::Delete, "pods") {
+            // By its key: the pod may have gone from the server meanwhile.
             let key = format!("{}/{}", operation.namespace, operation.name);
-            let pod = model.all("pods").find(|pod| pod.key == key);
-            pod.into_iter().for_each(|pod| {
-                self.deleted.remove(&(device, pod.uid.clone()));
-            });
+            self.deleted.retain(|(of, _), deletion| *of != device || deletion.key != key);
         }
     }
 

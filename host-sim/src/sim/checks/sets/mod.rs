@@ -38,7 +38,8 @@ struct Rules {
 struct Sync {
     /// How far the controller had been told at the first of them.
     told: Told,
-    steps: Vec<Step>,
+    /// Each with how far it had been told then.
+    steps: Vec<(Step, Told)>,
     /// How far it had been told when it looked at the set, if no step has followed.
     looked: Option<Told>,
     /// How far it had been told at the last request for the set.
@@ -53,6 +54,18 @@ struct Step {
     verb: Verb,
     is_pod: bool,
     name: String,
+}
+
+impl Sync {
+    /// No sync takes a step twice: what is repeated is of a later one, which has begun after the first time
+    /// at the earliest.
+    fn begin_anew_with(&mut self, step: &Step) {
+        let Some(before) = self.steps.iter().position(|(it, _)| it == step) else { return };
+        self.steps.drain(..=before);
+        if let Some((_, told)) = self.steps.first() {
+            self.told = *told;
+        }
+    }
 }
 
 impl Sets {
@@ -113,21 +126,23 @@ impl Sets {
             // Something before the decision, or after its last step.
             None if !is_again => sync.steps.clear(),
             Some(step) => {
-                let begins = sync.steps.is_empty() || sync.steps.contains(&step);
-                if begins && !is_again {
+                if !is_again {
+                    sync.begin_anew_with(&step);
+                }
+                if sync.steps.is_empty() && !is_again {
                     let looked = sync.looked.take();
                     sync.told = looked.unwrap_or(if sync.held_up { sync.last } else { *told });
-                    sync.steps.clear();
                 }
                 basis.told = sync.told;
-                let is_deletion = |step: &&Step| step.is_pod && step.verb == Verb::Delete;
+                let is_deletion =
+                    |(step, _): &&(Step, Told)| step.is_pod && step.verb == Verb::Delete;
                 // What is sent again does not come before itself.
-                let itself = sync.steps.iter().position(|it| is_again && *it == step);
+                let itself = sync.steps.iter().position(|(it, _)| is_again && *it == step);
                 let before = &sync.steps[..itself.unwrap_or(sync.steps.len())];
                 let deleted = before.iter().rev().take_while(is_deletion);
-                basis.deleted = deleted.map(|step| step.name.clone()).collect();
+                basis.deleted = deleted.map(|(step, _)| step.name.clone()).collect();
                 if !is_again {
-                    sync.steps.push(step);
+                    sync.steps.push((step, *told));
                 }
             }
             None => {}
