@@ -6,6 +6,7 @@ mod election;
 mod secured;
 mod stalling;
 mod survival;
+mod versions;
 
 use std::ffi::OsStr;
 use std::process::Command;
