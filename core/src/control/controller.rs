@@ -11,7 +11,7 @@ use crate::time::Instant;
 
 use super::claiming::write_claim;
 use super::keys::Keys;
-use super::reply::Reply;
+use super::reply::{Reply, Verdict};
 use super::run::Run;
 use super::world::World;
 use super::write::Write;
@@ -128,8 +128,14 @@ impl<'a> dyn Controller<'a> + 'a {
 
     /// The write was answered, or will not be.
     pub(crate) fn answered(&mut self, world: &mut World<'_, 'a>, write: &Write, reply: &Reply<'_>) {
+        let kind = self.keys().kind();
         let Some(run) = self.run_mut(write.worker.into()) else { return };
         run.open = run.open.saturating_sub(1);
+        let is_about_key = write.kind == kind && run.key == Some(write.slot);
+        if reply.verdict == Verdict::NotFound && is_about_key {
+            // Its watch may be long in telling, and whatever is made for what is gone is collected again.
+            world.cache.note_gone(write.kind, write.slot, write.uid);
+        }
         if write.purpose.is_claiming() {
             run.claim_answered(write, reply);
         } else {

@@ -3,6 +3,7 @@
 use crate::kind::{Kind, kinds};
 use crate::link::{Link, Slot};
 use crate::text::{Interner, Name, Text};
+use crate::wire::Uid;
 
 use super::cached::Cached;
 use super::change::Owner;
@@ -47,6 +48,20 @@ macro_rules! define {
             pub fn record(&self, kind: Kind, slot: Slot) -> Option<&dyn Record> {
                 match kind {
                     $($(#[$meta])* Kind::$kind => Some(self.$table.get(slot)?.record),)*
+                }
+            }
+
+            /// The server has told that it knows nothing of an object: until more is told of it, it counts as
+            /// one that is being deleted.
+            pub(crate) fn note_gone(&mut self, kind: Kind, slot: Slot, uid: Uid) {
+                if self.head(kind, slot).is_none_or(|head| head.uid() != uid) {
+                    return;
+                }
+                match kind {
+                    $($(#[$meta])* Kind::$kind => {
+                        let record = self.$table.records.get_mut(slot.index());
+                        record.into_iter().for_each(Record::note_gone);
+                    })*
                 }
             }
 

@@ -256,6 +256,10 @@ impl Record for Deployment {
         self.has(flag::DELETING)
     }
 
+    fn note_gone(&mut self) {
+        self.flags |= flag::DELETING;
+    }
+
     fn selector(&self) -> Option<&StoredSelector> {
         Some(&self.selector)
     }

@@ -258,6 +258,10 @@ impl Record for ReplicaSet {
         self.has(flag::DELETING)
     }
 
+    fn note_gone(&mut self) {
+        self.flags |= flag::DELETING;
+    }
+
     fn selector(&self) -> Option<&StoredSelector> {
         Some(&self.selector)
     }

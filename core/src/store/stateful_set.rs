@@ -251,6 +251,10 @@ impl Record for StatefulSet {
         self.has(flag::DELETING)
     }
 
+    fn note_gone(&mut self) {
+        self.flags |= flag::DELETING;
+    }
+
     fn selector(&self) -> Option<&StoredSelector> {
         Some(&self.selector)
     }

@@ -17,6 +17,9 @@ pub trait Record {
     /// Whether the object is being deleted.
     fn is_deleting(&self) -> bool;
 
+    /// From now on it counts as being deleted, if its kind controls others.
+    fn note_gone(&mut self) {}
+
     /// Whether the object is ready, if its kind knows that.
     fn is_ready(&self) -> bool {
         false

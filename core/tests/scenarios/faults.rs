@@ -1,5 +1,6 @@
 //! When something goes wrong: lost requests and answers, taken names, deletions, lack of room.
 
+use picokube_core::kind::Kind;
 use picokube_core::manager::{ControllerName, Enabled, Rate, Settings};
 use picokube_core::time::{Duration, Timestamp};
 use serde_json::json;
@@ -362,6 +363,31 @@ fn a_deployment_that_waits_holds_up_nobody_elses_replica_set() {
         cluster.run(Duration::from_secs(20));
         let solo = cluster.pods(|pod| pod["metadata"]["labels"]["app"] == json!("solo"));
         assert_eq!(solo.len(), 2, "while Deployments wait for a minute");
+    });
+}
+
+/// The server has told that a ReplicaSet is gone, by an answer; its watch does not, for a while. Kubernetes
+/// goes on to create pods, which the garbage collector deletes, as fast as both can.
+#[test]
+fn nothing_is_created_for_what_an_answer_has_told_to_be_gone() {
+    with_cluster(|cluster| {
+        cluster.create("replicasets", replica_set("db", 3));
+        cluster.run(Duration::from_secs(2));
+        let pods = cluster.pods(|_| true);
+        assert_eq!(pods.len(), 3);
+        cluster.lag.insert(Kind::ReplicaSet, Duration::from_secs(600));
+        cluster.server.expel("replicasets", "default", "db");
+        let before = cluster.sent.len();
+        cluster.delete("pods", &pods[0]);
+        for round in 0..20 {
+            let news = json!({"metadata": {"annotations": {"round": round.to_string()}}});
+            cluster.patch("pods", &pods[1], &news);
+            cluster.settle();
+        }
+        let is_creation =
+            |(method, target): &&(String, String)| method == "POST" && target.ends_with("/pods");
+        let created = cluster.sent[before..].iter().filter(is_creation).count();
+        assert!(created <= 1, "{created} times");
     });
 }
 

@@ -33,6 +33,8 @@ const NOTICED_AFTER_MICROS: u64 = 1_000;
 
 /// More than this does not happen within a second, unless somebody spins.
 const MOST_A_SECOND: u32 = 50_000;
+/// Nor that controllers send so many requests in all.
+const MOST_REQUESTS: u64 = 20_000;
 
 /// What a run came to.
 #[derive(Debug)]
@@ -297,6 +299,9 @@ impl<'m> World<'m> {
         } else if *happened > MOST_A_SECOND {
             let detail = format!("{happened} happenings within a second");
             self.violate("nobody spins", detail);
+        }
+        if self.counts.requests > MOST_REQUESTS {
+            self.violate("nobody spins", format!("{MOST_REQUESTS} requests of controllers"));
         }
         true
     }

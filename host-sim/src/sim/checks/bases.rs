@@ -17,8 +17,9 @@ use super::{Instant, Issued, Model};
 /// as much longer as requests of the controller have taken meanwhile.
 const LATELY_SECS: u64 = 90;
 
-/// A burst that goes on for longer was decided on anew.
-const BURST_SECS: u64 = 60;
+/// What was decided on longer ago counts only as far as it still is right: 30 seconds of a clock that may be
+/// a tenth slow.
+const BURST_SECS: u64 = 34;
 
 /// What each controller has been told of late, and the bursts that it has begun.
 #[derive(Debug, Default)]
@@ -33,9 +34,8 @@ pub(super) struct Bases {
 #[derive(Debug)]
 struct Burst {
     verb: Verb,
-    began: Moment,
-    told: Told,
-    there_again: BTreeSet<String>,
+    /// What was known when each of its requests left, of those of late.
+    known: VecDeque<(Moment, Told, BTreeSet<String>)>,
 }
 
 impl Bases {
@@ -99,20 +99,19 @@ impl Bases {
         let burst =
             [Verb::Create, Verb::Delete].into_iter().find(|verb| operation.is(*verb, "pods"));
         let Some((verb, owner)) = burst.zip(issued.owner()) else { return basis };
-        let there_again = BTreeSet::new();
-        let begun = Burst { verb, began: issued.now, told: *told, there_again };
         let key = (issued.device, owner.to_string());
-        let is_over = |burst: &Burst| {
-            burst.verb != verb || issued.now.micros_since(burst.began) > BURST_SECS * 1_000_000
-        };
-        if self.bursts.get(&key).is_none_or(is_over) {
-            self.bursts.insert(key.clone(), begun);
+        let begun = || Burst { verb, known: VecDeque::new() };
+        let burst = self.bursts.entry(key).or_insert_with(begun);
+        if burst.verb != verb {
+            *burst = begun();
         }
-        if let Some(burst) = self.bursts.get_mut(&key) {
-            basis.told = burst.told;
-            burst.there_again.append(&mut basis.there_again);
-            basis.there_again.clone_from(&burst.there_again);
+        burst.known.push_back((issued.now, *told, std::mem::take(&mut basis.there_again)));
+        let from = issued.now.minus_secs(BURST_SECS);
+        burst.known.retain(|(at, ..)| *at >= from);
+        if let Some((_, told, _)) = burst.known.front() {
+            basis.told = *told;
         }
+        basis.there_again = burst.known.iter().flat_map(|(.., again)| again).cloned().collect();
         basis
     }
 }
