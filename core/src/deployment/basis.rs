@@ -165,10 +165,9 @@ mod tests {
     use crate::kind::OwnerKind;
     use crate::resources::Few;
     use crate::time::Timestamp;
-    use crate::wire::{
-        ControllerRef, Deployment, Meta, Pod, PodPhase, ReplicaSet, ResourceVersion,
-    };
-    use crate::wire::{DeploymentStatus, ReplicaSetStatus, Uid};
+    use crate::wire::{ControllerRef, Meta, ResourceVersion, Uid};
+    use crate::wire::{Deployment, DeploymentStatus, ReplicaSet, ReplicaSetStatus};
+    use crate::wire::{Pod, PodPhase};
     use crate::zero::ZeroOption;
 
     /// What the cache is told of.
@@ -178,13 +177,14 @@ mod tests {
         new: ReplicaSet,
         /// Of another one, with three pods of which one is available.
         old: ReplicaSet,
-        /// Likewise, without pods.
+        /// Of yet another one, without pods.
         idle: ReplicaSet,
-        /// Likewise, on its way out.
+        /// Likewise, and on its way out.
         leaving: ReplicaSet,
         pods: Vec<Pod>,
     }
 
+    /// Every object here has a name that ends in a letter of its own.
     fn meta(name: &str, owner: Option<(OwnerKind, &str)>) -> Meta {
         let uid = |name: &str| Uid::from_bytes([name.bytes().last().unwrap(); 16]);
         let controller = owner.map(|(kind, name)| ControllerRef {
