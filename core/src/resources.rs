@@ -180,3 +180,13 @@ pub struct Parts<'a> {
 /// Memory for tests of what does not depend on its size.
 #[cfg(test)]
 pub(crate) type Tiny = resources! { pods: 1, replica_sets: 1, deployments: 1 };
+
+/// Memory for tests of what looks at a few objects.
+#[cfg(test)]
+pub(crate) type Few = resources! {
+    pods: 12,
+    replica_sets: 6,
+    deployments: 1,
+    stateful_sets: if cfg!(feature = "statefulset") { 1 } else { 0 },
+    controller_revisions: if cfg!(feature = "statefulset") { 6 } else { 0 },
+};

@@ -105,6 +105,41 @@ mod tests {
         assert_eq!(start.skipped(), 8);
     }
 
+    #[test]
+    fn it_goes_well_from_the_first_success_to_the_first_failure() {
+        for (ends, goes_well) in [
+            ("", false),
+            ("+", true),
+            ("-", false),
+            ("++", true),
+            ("+-", false),
+            ("+-+", false),
+            ("+++", true),
+        ] {
+            let mut start = SlowStart::new(10);
+            for end in ends.chars() {
+                assert!(start.begin());
+                start.end(end == '+');
+            }
+            assert_eq!(start.goes_well(), goes_well, "{ends}");
+        }
+    }
+
+    /// Whether they are in a batch or not.
+    #[test]
+    fn all_but_those_that_have_begun_are_to_come() {
+        let mut start = SlowStart::new(4);
+        let mut to_come = Vec::from([start.to_come()]);
+        while !start.is_over() {
+            assert_eq!(start.can_begin(), start.begin());
+            to_come.push(start.to_come());
+            start.end(true);
+            to_come.push(start.to_come());
+        }
+        assert_eq!(to_come, [4, 3, 3, 2, 2, 1, 1, 0, 0]);
+        assert!(!start.can_begin());
+    }
+
     /// The sizes of the batches when the creations numbered in `failing` fail.
     fn run(count: u16, failing: &[u16]) -> (Vec<u16>, u16) {
         let mut start = SlowStart::new(count);

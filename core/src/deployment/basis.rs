@@ -176,3 +176,317 @@ pub(super) fn may_have_pods(cache: &Cache<'_>, set: Slot) -> bool {
     let mut pods = cache.pods_of(Kind::ReplicaSet, set);
     pods.any(|(_, pod)| !pod.record.phase().is_terminal()) || cache.is_blind(Kind::ReplicaSet, set)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::boxed::Box;
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::deployment::plan::{StatusWrite, Warning};
+    use crate::deployment::view::Counts;
+    use crate::json::Digest;
+    use crate::kind::OwnerKind;
+    use crate::resources::Few;
+    use crate::time::Timestamp;
+    use crate::wire::{ControllerRef, Meta, ResourceVersion, Uid};
+    use crate::wire::{Deployment, DeploymentStatus, ReplicaSet, ReplicaSetStatus};
+    use crate::wire::{Pod, PodPhase};
+    use crate::zero::ZeroOption;
+
+    /// What the cache is told of.
+    struct Cluster {
+        d: Deployment,
+        /// Of the Deployment's template, with two pods that are available.
+        new: ReplicaSet,
+        /// Of another one, with three pods of which one is available.
+        old: ReplicaSet,
+        /// Of yet another one, without pods.
+        idle: ReplicaSet,
+        /// Likewise, and on its way out.
+        leaving: ReplicaSet,
+        pods: Vec<Pod>,
+    }
+
+    /// Every object here has a name that ends in a letter of its own.
+    fn meta(name: &str, owner: Option<(OwnerKind, &str)>) -> Meta {
+        let uid = |name: &str| Uid::from_bytes([name.bytes().last().unwrap(); 16]);
+        let controller = owner.map(|(kind, name)| ControllerRef {
+            kind,
+            name: name.try_into().unwrap(),
+            uid: uid(name),
+        });
+        Meta {
+            namespace: "default".try_into().unwrap(),
+            name: name.try_into().unwrap(),
+            uid: uid(name),
+            generation: 5,
+            controller,
+            ..Meta::default()
+        }
+    }
+
+    fn set(name: &str, template: u128, replicas: i32, available: i32) -> ReplicaSet {
+        ReplicaSet {
+            meta: meta(name, Some((OwnerKind::Deployment, "web"))),
+            revision: IntAnnotation::Value(template as i64),
+            replicas,
+            template: Digest::from_bits(template),
+            status: ReplicaSetStatus {
+                replicas,
+                available_replicas: available,
+                observed_generation: 5,
+                ..ReplicaSetStatus::EMPTY
+            },
+            ..ReplicaSet::default()
+        }
+    }
+
+    impl Cluster {
+        fn new() -> Self {
+            let status = DeploymentStatus { observed_generation: 5, ..DeploymentStatus::EMPTY };
+            let meta = meta("web", None);
+            let mut leaving = set("leaving", 1, 0, 0);
+            leaving.meta.deletion = Some(Timestamp::EPOCH);
+            Self {
+                d: Deployment {
+                    meta,
+                    template: Digest::from_bits(4),
+                    status,
+                    ..Deployment::default()
+                },
+                new: set("new", 4, 2, 2),
+                old: set("old", 3, 3, 1),
+                idle: set("idle", 2, 0, 0),
+                leaving,
+                pods: Vec::new(),
+            }
+        }
+
+        fn add_pod(&mut self, set: &str, phase: PodPhase) {
+            let meta = meta("p", Some((OwnerKind::ReplicaSet, set)));
+            self.pods.push(Pod { meta, phase, ..Pod::default() });
+        }
+
+        fn tell(&mut self, cache: &mut Cache<'_>, version: u64) {
+            let version = ResourceVersion::new(version);
+            let Self { d, new, old, idle, leaving, pods } = self;
+            d.meta.resource_version = version;
+            cache.apply(d);
+            for set in [new, old, idle, leaving] {
+                set.meta.resource_version = version;
+                cache.apply(set);
+            }
+            for pod in pods {
+                pod.meta.resource_version = version;
+                cache.apply(pod);
+            }
+        }
+    }
+
+    /// What of these is looked at.
+    struct Slots {
+        old: Slot,
+        idle: Slot,
+    }
+
+    /// What is left of the ground of a plan's step `at` when this has happened since.
+    fn ground_of(
+        plan: impl Fn(&Slots) -> Vec<Step>,
+        at: usize,
+        happens: impl Fn(&mut Cluster),
+    ) -> Ground {
+        let mut memory = Box::new(Few::new());
+        let mut cache = memory.parts().cache;
+        let mut cluster = Cluster::new();
+        cluster.tell(&mut cache, 1);
+        let key = cache.find(Kind::Deployment, "default", "web").unwrap();
+        let slot = |name| cache.find(Kind::ReplicaSet, "default", name).unwrap();
+        let slots = Slots { old: slot("old"), idle: slot("idle") };
+        let mut made = Plan::EMPTY;
+        made.steps.extend(plan(&slots));
+        let counts = Counts { observed_generation: 5, ..Counts::default() };
+        made.status = StatusWrite { counts: ZeroOption::Some(counts), ..StatusWrite::EMPTY };
+        let basis = Basis::of(&cache, key);
+        happens(&mut cluster);
+        cluster.tell(&mut cache, 2);
+        basis.of_step(&made.steps[at], &made, &cache, key)
+    }
+
+    type Happens = fn(&mut Cluster);
+
+    const NOTHING: Happens = |_| {};
+    const NEW_GENERATION: Happens = |it| it.d.meta.generation = 6;
+    const IS_LOST: Happens = |it| it.old.meta.controller = None;
+    const LESS_AVAILABLE: Happens = |it| it.new.status.available_replicas = 1;
+    const MORE_AVAILABLE: Happens = |it| it.old.status.available_replicas = 2;
+    const IDLE_GOES: Happens = |it| it.idle.meta.deletion = Some(Timestamp::EPOCH);
+    const OLD_GOES: Happens = |it| it.old.meta.deletion = Some(Timestamp::EPOCH);
+
+    #[test]
+    fn a_plan_remembers_what_it_was_made_from() {
+        let mut memory = Box::new(Few::new());
+        let mut cache = memory.parts().cache;
+        let mut cluster = Cluster::new();
+        cluster.d.rollback_to = IntAnnotation::Value(2);
+        cluster.tell(&mut cache, 1);
+        let key = cache.find(Kind::Deployment, "default", "web").unwrap();
+        let Basis { generation, available, highest_revision, rollback_to, others } =
+            Basis::of(&cache, key);
+        assert_eq!((generation, available, highest_revision), (5, 3, 4));
+        assert_eq!((rollback_to, others), (IntAnnotation::Value(2), 2));
+    }
+
+    #[test]
+    fn a_scaling_holds_while_the_size_is_what_it_was() {
+        let scale = |available| {
+            move |slots: &Slots| {
+                Vec::from([Step::Scale { set: slots.old, from: 3, to: 2, available }])
+            }
+        };
+        let rows: [(Happens, Ground, Ground); 7] = [
+            (NOTHING, Ground::Holds, Ground::Holds),
+            (NEW_GENERATION, Ground::Gone, Ground::Gone),
+            (|it| it.old.replicas = 4, Ground::Conflict, Ground::Conflict),
+            (IS_LOST, Ground::Conflict, Ground::Conflict),
+            (LESS_AVAILABLE, Ground::Holds, Ground::Gone),
+            (MORE_AVAILABLE, Ground::Holds, Ground::Conflict),
+            (|it| it.new.status.available_replicas = 3, Ground::Holds, Ground::Holds),
+        ];
+        for (at, (happens, expected, of_rolling)) in rows.into_iter().enumerate() {
+            assert_eq!(ground_of(scale(None), 0, happens), expected, "{at}");
+            assert_eq!(ground_of(scale(Some(1)), 0, happens), of_rolling, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_revision_is_given_once() {
+        let steps: [fn(&Slots) -> Vec<Step>; 3] = [
+            |_| Vec::from([Step::Create { replicas: 1, revision: 5 }]),
+            |it| Vec::from([Step::Update { set: it.old, revision: Some(5), annotations: false }]),
+            |it| Vec::from([Step::Update { set: it.old, revision: None, annotations: true }]),
+        ];
+        for (happens, expected) in [
+            (NOTHING, [Ground::Holds; 3]),
+            (NEW_GENERATION, [Ground::Gone; 3]),
+            (|it| it.idle.revision = IntAnnotation::Value(4), [Ground::Holds; 3]),
+            (
+                |it| it.idle.revision = IntAnnotation::Value(5),
+                [Ground::Gone, Ground::Gone, Ground::Holds],
+            ),
+        ] {
+            assert_eq!(steps.map(|step| ground_of(step, 0, happens)), expected);
+        }
+    }
+
+    #[test]
+    fn history_is_deleted_while_it_is_idle_and_too_much() {
+        let delete = |slots: &Slots| Vec::from([Step::Delete { set: slots.idle }]);
+        let rows: [(Happens, Ground); 8] = [
+            (NOTHING, Ground::Holds),
+            (NEW_GENERATION, Ground::Gone),
+            (|it| it.idle.replicas = 1, Ground::Gone),
+            (|it| it.idle.status.replicas = 1, Ground::Gone),
+            (|it| it.idle.meta.generation = 6, Ground::Gone),
+            (|it| it.idle.meta.controller = None, Ground::Gone),
+            (OLD_GOES, Ground::Gone),
+            (|it| it.leaving.meta.deletion = None, Ground::Holds),
+        ];
+        for (at, (happens, expected)) in rows.into_iter().enumerate() {
+            assert_eq!(ground_of(delete, 0, happens), expected, "{at}");
+        }
+    }
+
+    /// Those that the plan itself has deleted before do not count.
+    #[test]
+    fn what_a_plan_has_deleted_holds_up_no_later_deletion() {
+        let both = |slots: &Slots| {
+            let old = Step::Scale { set: slots.old, from: 3, to: 0, available: None };
+            let (first, second) =
+                (Step::Delete { set: slots.old }, Step::Delete { set: slots.idle });
+            Vec::from([old, first, second])
+        };
+        assert_eq!(ground_of(both, 2, OLD_GOES), Ground::Holds);
+        let both_go: Happens = |it| {
+            OLD_GOES(it);
+            IDLE_GOES(it);
+        };
+        assert_eq!(ground_of(both, 2, both_go), Ground::Gone);
+    }
+
+    #[test]
+    fn a_rollback_holds_while_it_is_asked_for() {
+        let steps: [fn(&Slots) -> Vec<Step>; 2] = [
+            |it| Vec::from([Step::Rollback { set: it.old, revision: 3 }]),
+            |_| Vec::from([Step::ClearRollback]),
+        ];
+        for step in steps {
+            assert_eq!(ground_of(step, 0, NOTHING), Ground::Holds);
+            assert_eq!(ground_of(step, 0, NEW_GENERATION), Ground::Gone);
+            let asked_for: Happens = |it| it.d.rollback_to = IntAnnotation::Value(3);
+            assert_eq!(ground_of(step, 0, asked_for), Ground::Gone);
+        }
+    }
+
+    #[test]
+    fn no_status_is_written_of_a_generation_before_the_one_that_was_told() {
+        let status = |_: &Slots| Vec::from([Step::Status]);
+        for (told, expected) in
+            [(0, Ground::Holds), (4, Ground::Holds), (5, Ground::Holds), (6, Ground::Conflict)]
+        {
+            let ground = ground_of(status, 0, |it| it.d.status.observed_generation = told);
+            assert_eq!(ground, expected, "{told}");
+        }
+        // Whatever is wanted by now.
+        assert_eq!(ground_of(status, 0, NEW_GENERATION), Ground::Holds);
+        let warning = |_: &Slots| Vec::from([Step::Warn(Warning::SelectingAll)]);
+        assert_eq!(ground_of(warning, 0, NEW_GENERATION), Ground::Holds);
+    }
+
+    #[test]
+    fn recreating_waits_for_old_pods_that_turn_up() {
+        let create =
+            |replicas| move |_: &Slots| Vec::from([Step::Create { replicas, revision: 5 }]);
+        let recreate: Happens = |it| it.d.strategy = Strategy::Recreate;
+        let rows: [(Happens, Happens, Ground); 8] = [
+            (recreate, NOTHING, Ground::Holds),
+            (recreate, |it| it.add_pod("old", PodPhase::Running), Ground::Conflict),
+            (recreate, |it| it.add_pod("old", PodPhase::Pending), Ground::Conflict),
+            (recreate, |it| it.add_pod("old", PodPhase::Failed), Ground::Holds),
+            (recreate, |it| it.add_pod("old", PodPhase::Succeeded), Ground::Holds),
+            (recreate, |it| it.add_pod("new", PodPhase::Running), Ground::Holds),
+            (NOTHING, |it| it.add_pod("old", PodPhase::Running), Ground::Holds),
+            (
+                |it| {
+                    (it.d.strategy, it.d.rollback_to) =
+                        (Strategy::Recreate, IntAnnotation::Value(0))
+                },
+                |it| it.add_pod("old", PodPhase::Running),
+                Ground::Holds,
+            ),
+        ];
+        for (at, (is_before, happens, expected)) in rows.into_iter().enumerate() {
+            let both = |it: &mut Cluster| {
+                is_before(it);
+                happens(it);
+            };
+            assert_eq!(ground_of(create(1), 0, both), expected, "{at}");
+            assert_eq!(ground_of(create(0), 0, both), Ground::Holds, "{at}");
+        }
+    }
+
+    /// A pod that does not fit may be one that runs.
+    #[test]
+    fn who_does_not_see_all_pods_may_have_some() {
+        let mut memory = Box::new(Few::new());
+        let mut cache = memory.parts().cache;
+        Cluster::new().tell(&mut cache, 1);
+        let old = cache.find(Kind::ReplicaSet, "default", "old").unwrap();
+        assert!(!may_have_pods(&cache, old));
+        let mut pod =
+            Pod { meta: meta("fat", Some((OwnerKind::ReplicaSet, "old"))), ..Pod::default() };
+        (0..100).for_each(|at| pod.meta.labels.insert_text(&std::format!("{at}"), ""));
+        cache.apply(&pod);
+        assert!(may_have_pods(&cache, old));
+    }
+}

@@ -234,3 +234,112 @@ impl StatusWrite {
                 .any(|write| *write != ConditionWrite::Keep)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Timestamp;
+    use crate::wire::ConditionStatus;
+
+    const COUNTS: Counts = Counts {
+        observed_generation: 4,
+        replicas: 3,
+        updated: 0,
+        ready: 0,
+        available: 0,
+        unavailable: 0,
+        terminating: None,
+    };
+
+    const ALL: StatusWrite = StatusWrite { counts: ZeroOption::Some(COUNTS), ..StatusWrite::EMPTY };
+
+    const fn set(reason: ConditionReason) -> ConditionWrite {
+        ConditionWrite::Set(NewCondition {
+            status: ConditionStatus::True,
+            reason,
+            last_update: Timestamp::EPOCH,
+            last_transition: Timestamp::EPOCH,
+        })
+    }
+
+    #[test]
+    fn what_does_not_fit_into_a_plan_is_left_to_the_next() {
+        let mut plan = Plan::EMPTY;
+        for revision in 0..STEPS as i64 {
+            assert!(plan.push(Step::Create { replicas: 1, revision }));
+            assert_eq!(plan.end, End::Done);
+        }
+        assert!(!plan.push(Step::ClearRollback));
+        assert_eq!((plan.steps.len(), plan.end), (STEPS, End::Again));
+        assert!(!plan.push_status(ALL));
+    }
+
+    #[test]
+    fn a_plan_writes_one_status() {
+        let mut plan = Plan::EMPTY;
+        assert!(plan.push_status(ALL));
+        assert_eq!((&plan.steps[..], plan.end), (&[Step::Status][..], End::Done));
+        assert!(!plan.push_status(StatusWrite::EMPTY));
+        assert_eq!((&plan.steps[..], plan.end), (&[Step::Status][..], End::Again));
+        assert_eq!(plan.status, ALL);
+    }
+
+    #[test]
+    fn nothing_of_a_plan_is_left_when_it_is_forgotten() {
+        let mut plan = Plan::EMPTY;
+        plan.push_status(ALL);
+        plan.push_status(ALL);
+        plan.clear();
+        assert_eq!((&plan.steps[..], plan.end), (&[][..], End::Done));
+        assert_eq!(plan.status, StatusWrite::EMPTY);
+    }
+
+    #[test]
+    fn a_plan_that_only_updates_a_replica_set_scales_none() {
+        let set = Slot::FIRST;
+        let mut plan = Plan::EMPTY;
+        plan.push(Step::Update { set, revision: None, annotations: false });
+        assert!(!plan.scales());
+        plan.push(Step::Scale { set, from: 1, to: 1, available: None });
+        assert!(plan.scales());
+    }
+
+    /// Each row: a write, whether it changes something, whether it only tells how far a rollout is.
+    #[test]
+    fn a_status_that_only_tells_how_far_a_rollout_is_may_wait() {
+        const EMPTY: StatusWrite = StatusWrite::EMPTY;
+        let goes_on = set(ConditionReason::ReplicaSetUpdated);
+        let is_done = set(ConditionReason::NewReplicaSetAvailable);
+        let of_newer = ZeroOption::Some(Counts { observed_generation: 5, ..COUNTS });
+        for (status, changes, is_interim) in [
+            (EMPTY, false, false),
+            (
+                StatusWrite { failing: Some(Slot::FIRST), new_set: NewSet::Unborn, ..EMPTY },
+                false,
+                false,
+            ),
+            (ALL, true, true),
+            (StatusWrite { counts: of_newer, ..ALL }, true, false),
+            (StatusWrite { progressing: goes_on, ..ALL }, true, true),
+            (StatusWrite { progressing: is_done, ..ALL }, true, false),
+            (StatusWrite { progressing: ConditionWrite::Remove, ..ALL }, true, false),
+            (StatusWrite { available: is_done, ..ALL }, true, true),
+            (
+                StatusWrite { available: ConditionWrite::Remove, progressing: goes_on, ..ALL },
+                true,
+                true,
+            ),
+            (StatusWrite { revision: Some(2), ..ALL }, true, false),
+            (StatusWrite { collision_count: Some(1), ..ALL }, true, false),
+            (StatusWrite { replica_failure: ConditionWrite::Remove, ..ALL }, true, false),
+            (StatusWrite { progressing: goes_on, ..EMPTY }, true, false),
+            (StatusWrite { available: is_done, ..EMPTY }, true, false),
+            (StatusWrite { replica_failure: is_done, ..EMPTY }, true, false),
+            (StatusWrite { revision: Some(2), ..EMPTY }, true, false),
+            (StatusWrite { collision_count: Some(1), ..EMPTY }, true, false),
+        ] {
+            assert_eq!(status.changes_something(), changes, "{status:?}");
+            assert_eq!(status.is_interim(4), is_interim, "{status:?}");
+        }
+    }
+}
