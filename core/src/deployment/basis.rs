@@ -331,9 +331,9 @@ mod tests {
         cluster.d.rollback_to = IntAnnotation::Value(2);
         cluster.tell(&mut cache, 1);
         let key = cache.find(Kind::Deployment, "default", "web").unwrap();
-        let Basis { generation, available, highest_revision, rollback_to, others } =
+        let Basis { generation, available, wanted, highest_revision, rollback_to, others } =
             Basis::of(&cache, key);
-        assert_eq!((generation, available, highest_revision), (5, 3, 4));
+        assert_eq!((generation, available, wanted, highest_revision), (5, 3, 5, 4));
         assert_eq!((rollback_to, others), (IntAnnotation::Value(2), 2));
     }
 
@@ -356,6 +356,31 @@ mod tests {
         for (at, (happens, expected, of_rolling)) in rows.into_iter().enumerate() {
             assert_eq!(ground_of(scale(None), 0, happens), expected, "{at}");
             assert_eq!(ground_of(scale(Some(1)), 0, happens), of_rolling, "{at}");
+        }
+    }
+
+    /// What the plan itself has let grow or shrink before does not count.
+    #[test]
+    fn what_somebody_else_lets_grow_leaves_no_room_to_grow() {
+        let grow = |slots: &Slots| {
+            let scale = |set, from, to| Step::Scale { set, from, to, available: None };
+            let create = Step::Create { replicas: 1, revision: 5 };
+            let (first, second) = (scale(slots.idle, 0, 2), scale(slots.old, 3, 4));
+            Vec::from([create, first, second])
+        };
+        const AS_PLANNED: Happens = |it| (it.idle.replicas, it.new.replicas) = (2, 3);
+        let rows: [(Happens, usize, Ground); 7] = [
+            (NOTHING, 0, Ground::Holds),
+            (|it| it.new.replicas = 1, 0, Ground::Holds),
+            (|it| it.new.replicas = 3, 0, Ground::Gone),
+            // Created: here it is the new one that has one more.
+            (|it| it.new.replicas = 3, 1, Ground::Holds),
+            (|it| it.new.replicas = 4, 1, Ground::Gone),
+            (AS_PLANNED, 2, Ground::Holds),
+            (|it| (it.idle.replicas, it.new.replicas) = (2, 4), 2, Ground::Gone),
+        ];
+        for (row, (happens, at, expected)) in rows.into_iter().enumerate() {
+            assert_eq!(ground_of(grow, at, happens), expected, "{row}");
         }
     }
 
