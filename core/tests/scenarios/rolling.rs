@@ -275,7 +275,8 @@ fn a_rollback_is_what_was_asked_for_last() {
                 cluster.set_image("web", image);
                 cluster.rollout();
             }
-            let ask = |to: &Value| json!({"metadata": {"annotations": {"deprecated.deployment.rollback.to": to}}});
+            let key = "deprecated.deployment.rollback.to";
+            let ask = |to: &Value| json!({"metadata": {"annotations": {key: to}}});
             let mut two_requests = ask(&json!(first));
             two_requests["metadata"]["annotations"]["copied"] = json!("first");
             let before = cluster.sent.len();
