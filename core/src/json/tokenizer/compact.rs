@@ -1,6 +1,6 @@
 //! Compact JSON, as API servers write it: one whole token right after the other.
 
-use super::{Literal, NOT_SKIPPING, State, Tokenizer, number, scan};
+use super::{Literal, State, Tokenizer, number, scan};
 use crate::json::{Flow, Fragment, Handler, Token};
 
 impl Tokenizer {
@@ -48,7 +48,7 @@ impl Tokenizer {
                 };
                 let Some(after) = after else { break };
                 if self.is_skipping() {
-                    self.skip_depth = NOT_SKIPPING;
+                    self.skipped = 0;
                 } else {
                     handler.token(match byte {
                         b'"' => Token::String(Fragment::whole(before(after, tail, 1))),

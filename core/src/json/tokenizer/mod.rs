@@ -25,8 +25,8 @@ pub struct Tokenizer {
     begun: bool,
     /// The string being read is the name of a member.
     is_key: bool,
-    /// Nothing is told until the value at this depth is over.
-    skip_depth: u8,
+    /// Nothing is told until fewer arrays and objects than this are open and a value ends.
+    skipped: u8,
     /// How many arrays and objects are open, and of what kind they are.
     depth: u8,
     kinds: Kinds,
@@ -36,9 +36,6 @@ pub struct Tokenizer {
     literal: Literal,
     offset: u64,
 }
-
-/// A depth that is never reached.
-const NOT_SKIPPING: u8 = u8::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -148,7 +145,7 @@ impl Tokenizer {
             state: State::Value,
             begun: false,
             is_key: false,
-            skip_depth: NOT_SKIPPING,
+            skipped: 0,
             depth: 0,
             kinds: Kinds::NONE,
             utf8: Utf8::BOUNDARY,
@@ -298,7 +295,7 @@ impl Tokenizer {
         if !self.is_skipping() {
             let token = if object { Token::ObjectStart } else { Token::ArrayStart };
             if handler.token(token) == Flow::Skip {
-                self.skip_depth = self.depth - 1;
+                self.skipped = self.depth;
             }
         }
         Ok(())
@@ -315,7 +312,12 @@ impl Tokenizer {
     }
 
     fn is_skipping(&self) -> bool {
-        self.skip_depth != NOT_SKIPPING
+        self.skipped != 0
+    }
+
+    /// Whether an array or object is open that nobody wants to know about.
+    fn is_within_skipped(&self) -> bool {
+        self.is_skipping() && self.depth >= self.skipped
     }
 
     /// Tells of a token that is not skipped.
@@ -325,8 +327,8 @@ impl Tokenizer {
 
     /// A value is over.
     fn end_value(&mut self) {
-        if self.depth == self.skip_depth {
-            self.skip_depth = NOT_SKIPPING;
+        if self.depth < self.skipped {
+            self.skipped = 0;
         }
         self.state = if self.depth == 0 { State::Done } else { State::CommaOrEnd };
     }

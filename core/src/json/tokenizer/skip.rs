@@ -7,10 +7,10 @@ impl Tokenizer {
     /// where a key or a value is to come. Whether nothing more is to be passed over.
     #[inline]
     pub(super) fn skip_compact(&mut self, rest: &mut &[u8]) -> bool {
-        if self.depth > self.skip_depth && matches!(self.state, State::Key | State::Value) {
+        if self.is_within_skipped() && matches!(self.state, State::Key | State::Value) {
             self.skip_members(rest);
         }
-        self.depth <= self.skip_depth
+        !self.is_within_skipped()
     }
 
     /// The same rules as elsewhere, in a loop that knows by its place what may come next. What it
@@ -18,8 +18,8 @@ impl Tokenizer {
     /// the input, a string that is not plain, a number that is no count, white space, an error.
     fn skip_members(&mut self, rest: &mut &[u8]) {
         let mut input = *rest;
-        let mut kinds = self.kinds;
-        let around = kinds.without_last(self.depth - self.skip_depth);
+        let mut kinds = self.kinds.marked(self.depth);
+        let around = kinds.without_last((self.depth + 1).saturating_sub(self.skipped));
         let mut at_key = self.state == State::Key;
         (self.state, *rest) = 'key: loop {
             if at_key {
@@ -73,14 +73,13 @@ impl Tokenizer {
                     };
                     kinds = kinds.without_last(1);
                     if kinds == around {
-                        self.depth = self.skip_depth;
+                        (self.depth, self.kinds) = kinds.unmarked();
                         self.end_value();
                         break 'key (self.state, input);
                     }
                 }
             }
         };
-        self.depth = kinds.depth();
-        self.kinds = kinds;
+        (self.depth, self.kinds) = kinds.unmarked();
     }
 }

@@ -136,7 +136,7 @@ impl Tokenizer {
     pub(super) fn end_key(&mut self, fragment: Fragment<'_>, handler: &mut dyn Handler) {
         self.state = State::Colon;
         if self.tell(Token::Key(fragment), handler) == Flow::Skip {
-            self.skip_depth = self.depth;
+            self.skipped = self.depth + 1;
         }
     }
 
