@@ -26,9 +26,9 @@ mod volumes;
 
 pub use order::{Make, Splice};
 
-use crate::json::{Handler, Place, Token, Tokenizer, Window, Writer};
+use crate::json::{Place, Tokenizer, Window, Writer};
 use crate::limits::Target;
-use crate::wire::Projector;
+use crate::wire::{Projection, Projector};
 use copy::Copier;
 use core::borrow::Borrow;
 use core::fmt;
@@ -266,10 +266,9 @@ impl<S: Borrow<Splice>> Splicer<S> {
         let Self { splice, tokenizer, projector, copier, .. } = self;
         let mut pass = copier.pass((*splice).borrow(), part);
         let mut result = Ok(());
+        let mut projection = Projection { projector, record: &mut pass };
         while !bytes.is_empty() && result.is_ok() {
-            let handler: &mut dyn Handler =
-                &mut |token: Token<'_>| projector.push(token, &mut pass);
-            match tokenizer.feed(bytes, handler) {
+            match tokenizer.feed(bytes, &mut projection) {
                 Ok(read) => bytes = bytes.get(read..).unwrap_or_default(),
                 Err(error) => result = Err(error.into()),
             }

@@ -1,11 +1,11 @@
 //! What objects come in: an answer, a list, a watch.
 
 use super::meta::parse_resource_version;
-use super::project::{Fault, FieldFault, FieldSink, Projector, Value};
+use super::project::{Fault, FieldFault, FieldSink, Projection, Projector, Value};
 use super::status::STATUS;
 use super::table::{Field, FieldTable, Rule};
 use super::{Meta, Object, ResourceVersion, Status};
-use crate::json::{self, Digest, Flow, Handler, Token, Tokenizer};
+use crate::json::{self, Digest, Flow, Token, Tokenizer};
 use crate::limits;
 use core::fmt;
 use heapless::String;
@@ -29,8 +29,6 @@ pub(super) struct Envelope<K: Object> {
     pub(super) list_fault: Option<FieldFault>,
     /// An item of a list is complete and waits to be taken.
     pub(super) has_item: bool,
-    /// The metadata of an object is complete, and nobody has looked at it yet.
-    has_metadata: bool,
     /// The metadata of the object suffices: no more was read.
     pub(super) metadata_only: bool,
     /// The pod template was recalled: it is not read.
@@ -154,7 +152,6 @@ impl<K: Object> Reader<K> {
                 list: ListMeta::EMPTY,
                 list_fault: None,
                 has_item: false,
-                has_metadata: false,
                 metadata_only: false,
                 has_template: false,
             },
@@ -174,24 +171,9 @@ impl<K: Object> Reader<K> {
             self.projector.start(root);
             self.envelope.clear();
         }
-        let Self { tokenizer, projector, envelope, .. } = self;
-        // One tokenizer for all kinds, not a copy for each.
-        let handler: &mut dyn Handler = &mut |token: Token<'_>| {
-            let flow = projector.push(token, envelope);
-            if core::mem::take(&mut envelope.has_metadata)
-                && let Some(memory) = memory
-            {
-                envelope.metadata_only = memory.suffices(envelope.change, envelope.object.meta());
-                if envelope.metadata_only {
-                    projector.skip_rest_of_object();
-                } else if let Some(template) = memory.recall_template(&mut envelope.object) {
-                    envelope.has_template = true;
-                    K::recalled_template(&mut envelope.state, template);
-                }
-            }
-            flow
-        };
-        tokenizer.feed(bytes, handler)
+        let Self { tokenizer, projector, envelope } = self;
+        let record = &mut Recorder { envelope, memory };
+        tokenizer.feed(bytes, &mut Projection { projector, record })
     }
 
     /// Forgets the object at hand and all that was to come.
@@ -274,7 +256,6 @@ impl<K: Object> Envelope<K> {
         self.list.clear();
         self.list_fault = None;
         self.has_item = false;
-        self.has_metadata = false;
         self.metadata_only = false;
         self.has_template = false;
     }
@@ -287,11 +268,34 @@ impl<K: Object> Envelope<K> {
     }
 }
 
-impl<K: Object> FieldSink for Envelope<K> {
+/// Takes what is read, and asks what is known of it.
+struct Recorder<'a, K: Object> {
+    envelope: &'a mut Envelope<K>,
+    memory: Option<&'a dyn KnownObjects<K>>,
+}
+
+impl<K: Object> Recorder<'_, K> {
+    /// The metadata is complete. What is known of the object by that need not be read.
+    fn recall(&mut self) -> Flow {
+        let Self { envelope, memory } = self;
+        let Some(memory) = memory else { return Flow::Next };
+        envelope.metadata_only = memory.suffices(envelope.change, envelope.object.meta());
+        if envelope.metadata_only {
+            return Flow::Skip;
+        }
+        if let Some(template) = memory.recall_template(&mut envelope.object) {
+            envelope.has_template = true;
+            K::recalled_template(&mut envelope.state, template);
+        }
+        Flow::Next
+    }
+}
+
+impl<K: Object> FieldSink for Recorder<'_, K> {
     fn keep(&mut self, field: Field, value: Value<'_>) -> Result<(), Fault> {
         match field {
             Field::EventType => {
-                self.change = match value {
+                self.envelope.change = match value {
                     Value::Text { text: "ADDED", .. } => Some(EventType::Added),
                     Value::Text { text: "MODIFIED", .. } => Some(EventType::Modified),
                     Value::Text { text: "DELETED", .. } => Some(EventType::Deleted),
@@ -302,44 +306,43 @@ impl<K: Object> FieldSink for Envelope<K> {
                 Ok(())
             }
             Field::ListResourceVersion | Field::ListRemaining => {
-                let kept = self.list.keep(field, value);
-                self.note_list_fault(field, kept);
+                let kept = self.envelope.list.keep(field, value);
+                self.envelope.note_list_fault(field, kept);
                 Ok(())
             }
-            _ => match self.status.keep(field, value) {
+            _ => match self.envelope.status.keep(field, value) {
                 Some(kept) => kept,
-                None => self.object.keep(&mut self.state, field, value),
+                None => self.envelope.object.keep(&mut self.envelope.state, field, value),
             },
         }
     }
 
     fn stream(&mut self, field: Field, token: Token<'_>) -> Result<Flow, Fault> {
         if field == Field::ListContinue {
-            let kept = self.list.continue_token(token);
-            self.note_list_fault(field, kept);
+            let kept = self.envelope.list.continue_token(token);
+            self.envelope.note_list_fault(field, kept);
             return Ok(Flow::Next);
         }
-        self.object.stream(&mut self.state, field, token)
+        self.envelope.object.stream(&mut self.envelope.state, field, token)
     }
 
     fn knows(&self, field: Field) -> bool {
-        self.has_template && field == Field::Template
+        self.envelope.has_template && field == Field::Template
     }
 
     fn begin(&mut self, field: Field) {
         match field {
-            Field::Item => self.object.clear(&mut self.state),
-            _ => self.object.begin(&mut self.state, field),
+            Field::Item => self.envelope.object.clear(&mut self.envelope.state),
+            _ => self.envelope.object.begin(&mut self.envelope.state, field),
         }
     }
 
     fn end(&mut self, field: Field) -> Flow {
         if field == Field::Item {
-            self.has_item = true;
+            self.envelope.has_item = true;
             return Flow::Pause;
         }
-        self.has_metadata = field == Field::Metadata;
-        self.object.end(&mut self.state, field);
-        Flow::Next
+        self.envelope.object.end(&mut self.envelope.state, field);
+        if field == Field::Metadata { self.recall() } else { Flow::Next }
     }
 }

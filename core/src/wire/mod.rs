@@ -48,7 +48,7 @@ pub use persistent_volume_claim::{
 };
 pub use pod::{Pod, PodPhase, PodState};
 pub use project::{Fault, FieldFault, Value};
-pub(crate) use project::{FieldSink, Projector};
+pub(crate) use project::{FieldSink, Projection, Projector};
 pub use replicaset::{ReplicaSet, ReplicaSetState, ReplicaSetStatus};
 #[cfg(feature = "statefulset")]
 pub use stateful_set::{StatefulSet, StatefulSetState, StatefulSetStatus, UpdateStrategyType};

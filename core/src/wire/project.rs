@@ -1,7 +1,7 @@
 //! The projector: walks an object along a table and hands over what the table names.
 
 use super::table::{Field, FieldTable, Rule};
-use crate::json::{Collector, Flow, Fragment, Token};
+use crate::json::{Collector, Flow, Fragment, Handler, Token};
 use core::fmt;
 use heapless::Vec;
 
@@ -23,7 +23,8 @@ pub(crate) trait FieldSink {
     /// An object, or an element of an array, begins.
     fn begin(&mut self, field: Field);
 
-    /// It ends. [`Flow::Pause`] hands control back to whoever feeds the tokenizer.
+    /// It ends. [`Flow::Pause`] hands control back to whoever feeds the tokenizer; with
+    /// [`Flow::Skip`], what follows in the object around it does not matter.
     fn end(&mut self, field: Field) -> Flow;
 }
 
@@ -95,6 +96,18 @@ impl fmt::Display for Fault {
     }
 }
 
+/// A projector, and who takes what it hands over.
+pub(crate) struct Projection<'a> {
+    pub(crate) projector: &'a mut Projector,
+    pub(crate) record: &'a mut dyn FieldSink,
+}
+
+impl Handler for Projection<'_> {
+    fn token(&mut self, token: Token<'_>) -> Flow {
+        self.projector.push(token, self.record)
+    }
+}
+
 /// Where in a table the walk is.
 #[derive(Clone, Debug)]
 pub(crate) struct Projector {
@@ -157,20 +170,14 @@ impl Projector {
         self.levels.last().is_some_and(|level| level.is_array && level.field == of)
     }
 
-    /// What follows in the object that is open does not matter.
-    pub(crate) fn skip_rest_of_object(&mut self) {
-        if let Some(level) = self.levels.last_mut() {
-            level.table = &FieldTable::EMPTY;
-        }
-    }
-
     /// The first fault since the last call.
     pub(crate) fn take_fault(&mut self) -> Option<FieldFault> {
         self.fault.take()
     }
 
     /// Takes the next token of the document.
-    pub(crate) fn push(&mut self, token: Token<'_>, record: &mut dyn FieldSink) -> Flow {
+    #[inline]
+    fn push(&mut self, token: Token<'_>, record: &mut dyn FieldSink) -> Flow {
         let step = self.walk(token, record);
         let Some((field, open)) = self.tee else { return step };
         // Whatever the inner walk did not want still belongs to the tee.
@@ -282,10 +289,17 @@ impl Projector {
     }
 
     fn close(&mut self, record: &mut dyn FieldSink) -> Flow {
-        match self.levels.pop() {
-            Some(Level { field, is_array: false, .. }) => record.end(field),
-            _ => Flow::Next,
+        let Some(Level { field, is_array: false, .. }) = self.levels.pop() else {
+            return Flow::Next;
+        };
+        let flow = record.end(field);
+        if flow == Flow::Skip {
+            if let Some(around) = self.levels.last_mut() {
+                around.table = &FieldTable::EMPTY;
+            }
+            return Flow::Next;
         }
+        flow
     }
 
     /// Remembers the first fault. A field at fault does not keep the others from being read.

@@ -4,17 +4,18 @@
 //! object, and where in a token the last chunk ended. It accepts exactly what RFC 8259 allows,
 //! also within values that the handler skips.
 
+mod compact;
+mod kinds;
 mod number;
 mod scan;
 mod skip;
 mod text;
 
 use super::{Error, ErrorReason, Flow, Handler, Token};
+use kinds::Kinds;
+pub use kinds::MAX_DEPTH;
 use number::Number;
 use scan::Utf8;
-
-/// How many arrays and objects may be open at once. The same as `serde_json` allows.
-pub const MAX_DEPTH: usize = 127;
 
 /// Reads JSON documents from chunks of bytes.
 #[derive(Clone, Debug)]
@@ -24,22 +25,17 @@ pub struct Tokenizer {
     begun: bool,
     /// The string being read is the name of a member.
     is_key: bool,
-    /// Nothing is told until the value at `skip_depth` is over.
-    skipping: bool,
-    skip_depth: u8,
+    /// Nothing is told until fewer arrays and objects than this are open and a value ends.
+    skipped: u8,
+    /// How many arrays and objects are open, and of what kind they are.
     depth: u8,
-    /// Whether the innermost open container is an object.
-    in_object: bool,
-    /// The same for all open containers, one bit each.
-    kinds: [u32; KIND_WORDS],
+    kinds: Kinds,
     utf8: Utf8,
     escape: Escape,
     number: Number,
     literal: Literal,
     offset: u64,
 }
-
-const KIND_WORDS: usize = MAX_DEPTH.div_ceil(32);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -96,6 +92,17 @@ enum LiteralValue {
 impl Literal {
     const START: Self = Self { value: LiteralValue::Null, read: 0 };
 
+    /// The one that has this first letter, which has been read.
+    fn begun_by(letter: u8) -> Option<Self> {
+        let value = match letter {
+            b'n' => LiteralValue::Null,
+            b't' => LiteralValue::True,
+            b'f' => LiteralValue::False,
+            _ => return None,
+        };
+        Some(Self { value, read: 1 })
+    }
+
     /// What is still to come of its text.
     fn rest(self) -> &'static [u8] {
         let text: &[u8] = match self.value {
@@ -104,6 +111,16 @@ impl Literal {
             LiteralValue::False => b"false",
         };
         text.get(self.read.into()..).unwrap_or_default()
+    }
+
+    /// What follows a literal, unless it is cut or wrong.
+    fn after(input: &[u8]) -> Option<&[u8]> {
+        match input {
+            [b't', b'r', b'u', b'e', after @ ..]
+            | [b'n', b'u', b'l', b'l', after @ ..]
+            | [b'f', b'a', b'l', b's', b'e', after @ ..] => Some(after),
+            _ => None,
+        }
     }
 
     fn token(self) -> Token<'static> {
@@ -128,11 +145,9 @@ impl Tokenizer {
             state: State::Value,
             begun: false,
             is_key: false,
-            skipping: false,
-            skip_depth: 0,
+            skipped: 0,
             depth: 0,
-            in_object: false,
-            kinds: [0; KIND_WORDS],
+            kinds: Kinds::NONE,
             utf8: Utf8::BOUNDARY,
             escape: Escape::START,
             number: Number::START,
@@ -146,10 +161,7 @@ impl Tokenizer {
     /// Fewer than all of `input` are read when the document ends or the handler
     /// [pauses](Flow::Pause). After the end of the document only white space may follow, until
     /// [`restart`](Self::restart). After an error the tokenizer is of no more use.
-    pub fn feed<H>(&mut self, input: &[u8], handler: &mut H) -> Result<usize, Error>
-    where
-        H: Handler + ?Sized,
-    {
+    pub fn feed(&mut self, input: &[u8], handler: &mut dyn Handler) -> Result<usize, Error> {
         let mut rest = input;
         let result = self.run(&mut rest, handler);
         let read = input.len() - rest.len();
@@ -161,10 +173,7 @@ impl Tokenizer {
     }
 
     /// The input is over: tells a number that only this ends, and whether the document is whole.
-    pub fn finish<H>(&mut self, handler: &mut H) -> Result<(), Error>
-    where
-        H: Handler + ?Sized,
-    {
+    pub fn finish(&mut self, handler: &mut dyn Handler) -> Result<(), Error> {
         let result = match self.state {
             State::Number if self.depth == 0 => self.end_number(b"", handler),
             State::Done => Ok(()),
@@ -186,15 +195,13 @@ impl Tokenizer {
     /// A tokenizer that has read an element of an array, which is a member of the document's object, and
     /// nothing after it.
     pub(crate) fn after_element_of_member() -> Self {
-        let mut tokenizer = Self { depth: 2, state: State::CommaOrEnd, ..Self::new() };
-        tokenizer.set_kind(0, true);
-        tokenizer
+        Self { depth: 2, kinds: Kinds::ARRAY_IN_OBJECT, state: State::CommaOrEnd, ..Self::new() }
     }
 
     /// Whether that is where it is.
     pub(crate) fn is_after_element_of_member(&self) -> bool {
-        let is_there = self.state == State::CommaOrEnd && self.depth == 2 && !self.skipping;
-        is_there && !self.in_object && self.is_object(0)
+        let is_there = self.state == State::CommaOrEnd && !self.is_skipping();
+        is_there && self.kinds == Kinds::ARRAY_IN_OBJECT
     }
 
     /// Bytes read so far, all documents of the stream together.
@@ -207,58 +214,29 @@ impl Tokenizer {
         *self = Self { offset: self.offset, ..Self::new() };
     }
 
-    fn run<H>(&mut self, rest: &mut &[u8], handler: &mut H) -> Result<(), ErrorReason>
-    where
-        H: Handler + ?Sized,
-    {
+    fn run(&mut self, rest: &mut &[u8], handler: &mut dyn Handler) -> Result<(), ErrorReason> {
         loop {
-            if self.skipping && !self.state.is_within_token() {
-                self.skip_structure(rest);
-                if self.state == State::Done {
+            if self.depth > 0 && !self.state.is_within_token() {
+                let is_told = self.skip_compact(rest);
+                let paused = is_told && self.read_compact(rest, handler) == Flow::Pause;
+                if paused || self.state == State::Done {
                     return Ok(());
                 }
             }
             let Some((&byte, tail)) = rest.split_first() else { return Ok(()) };
             match self.state {
                 State::String => self.string(rest, handler)?,
-                State::Escape => {
-                    self.escape(byte, handler)?;
-                    *rest = tail;
-                }
                 State::Number => self.number(rest, handler)?,
-                State::Literal => self.literal(byte, rest, tail, handler)?,
-                _ if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') => *rest = tail,
-                State::Key => self.key(byte, rest, tail, handler)?,
-                State::Colon => {
-                    if byte != b':' {
-                        return Err(ErrorReason::ExpectedColon);
-                    }
-                    *rest = tail;
-                    self.state = State::Value;
-                }
-                State::CommaOrEnd => match byte {
-                    b',' => {
+                _ => {
+                    let flow = self.byte(byte, handler)?;
+                    // The first byte of a number belongs to its text.
+                    if self.state != State::Number {
                         *rest = tail;
-                        self.state = if self.in_object { State::Key } else { State::Value };
                     }
-                    b'}' | b']' => {
-                        if self.close(byte == b'}', rest, tail, handler)? == Flow::Pause {
-                            return Ok(());
-                        }
-                    }
-                    _ => return Err(ErrorReason::ExpectedCommaOrEnd),
-                },
-                State::Value => self.value(byte, rest, tail, handler)?,
-                State::FirstKeyOrEnd if byte != b'}' => self.key(byte, rest, tail, handler)?,
-                State::FirstElementOrEnd if byte != b']' => {
-                    self.value(byte, rest, tail, handler)?
-                }
-                State::FirstKeyOrEnd | State::FirstElementOrEnd => {
-                    if self.close(self.in_object, rest, tail, handler)? == Flow::Pause {
+                    if flow == Flow::Pause {
                         return Ok(());
                     }
                 }
-                State::Done => return Err(ErrorReason::TrailingData),
             }
             if self.state == State::Done {
                 return Ok(());
@@ -266,120 +244,91 @@ impl Tokenizer {
         }
     }
 
-    #[inline]
-    fn set_kind(&mut self, level: u8, object: bool) {
-        let bit = 1 << (level % 32);
-        if let Some(word) = self.kinds.get_mut(usize::from(level / 32)) {
-            *word = if object { *word | bit } else { *word & !bit };
+    /// Reads a byte outside of numbers and of plain text.
+    fn byte(&mut self, byte: u8, handler: &mut dyn Handler) -> Result<Flow, ErrorReason> {
+        match self.state {
+            State::Escape => self.escape(byte, handler)?,
+            State::Literal => self.literal(byte, handler)?,
+            _ if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') => {}
+            State::Colon if byte == b':' => self.state = State::Value,
+            State::Colon => return Err(ErrorReason::ExpectedColon),
+            State::FirstKeyOrEnd if byte == b'}' => return Ok(self.close(handler)),
+            State::FirstElementOrEnd if byte == b']' => return Ok(self.close(handler)),
+            State::Key | State::FirstKeyOrEnd if byte == b'"' => self.begin_string(true),
+            State::Key | State::FirstKeyOrEnd => return Err(ErrorReason::ExpectedKey),
+            State::CommaOrEnd => match byte {
+                b',' => {
+                    self.state = if self.kinds.ends_in_object() { State::Key } else { State::Value }
+                }
+                b'}' | b']' if (byte == b'}') == self.kinds.ends_in_object() => {
+                    return Ok(self.close(handler));
+                }
+                _ => return Err(ErrorReason::ExpectedCommaOrEnd),
+            },
+            State::Value | State::FirstElementOrEnd => self.value(byte, handler)?,
+            State::String | State::Number | State::Done => return Err(ErrorReason::TrailingData),
         }
+        Ok(Flow::Next)
     }
 
-    #[inline]
-    fn key<'a, H>(
-        &mut self,
-        byte: u8,
-        rest: &mut &'a [u8],
-        tail: &'a [u8],
-        handler: &mut H,
-    ) -> Result<(), ErrorReason>
-    where
-        H: Handler + ?Sized,
-    {
-        if byte != b'"' {
-            return Err(ErrorReason::ExpectedKey);
-        }
-        self.is_key = true;
-        self.begin_string(rest, tail, handler)
-    }
-
-    #[inline]
-    fn value<'a, H>(
-        &mut self,
-        byte: u8,
-        rest: &mut &'a [u8],
-        tail: &'a [u8],
-        handler: &mut H,
-    ) -> Result<(), ErrorReason>
-    where
-        H: Handler + ?Sized,
-    {
+    /// A value begins with this byte.
+    fn value(&mut self, byte: u8, handler: &mut dyn Handler) -> Result<(), ErrorReason> {
         match byte {
-            b'"' => {
-                self.is_key = false;
-                return self.begin_string(rest, tail, handler);
+            b'"' => self.begin_string(false),
+            b'{' | b'[' => self.open(byte == b'{', handler)?,
+            b'-' | b'0'..=b'9' => self.begin_number(),
+            _ => {
+                self.literal = Literal::begun_by(byte).ok_or(ErrorReason::ExpectedValue)?;
+                self.state = State::Literal;
             }
-            b'{' | b'[' => {
-                self.open(byte == b'{', handler)?;
-            }
-            b'-' | b'0'..=b'9' => {
-                self.number = Number::START;
-                self.begun = false;
-                self.state = State::Number;
-                return self.number(rest, handler);
-            }
-            b't' | b'f' | b'n' => return self.begin_literal(byte, rest, tail, handler),
-            _ => return Err(ErrorReason::ExpectedValue),
         }
-        *rest = tail;
         Ok(())
     }
 
-    fn open<H>(&mut self, object: bool, handler: &mut H) -> Result<(), ErrorReason>
-    where
-        H: Handler + ?Sized,
-    {
+    fn open(&mut self, object: bool, handler: &mut dyn Handler) -> Result<(), ErrorReason> {
         if usize::from(self.depth) == MAX_DEPTH {
             return Err(ErrorReason::TooDeep);
         }
-        self.set_kind(self.depth, object);
+        self.kinds = self.kinds.and(object);
         self.depth += 1;
-        self.in_object = object;
         self.state = if object { State::FirstKeyOrEnd } else { State::FirstElementOrEnd };
-        if !self.skipping {
+        if !self.is_skipping() {
             let token = if object { Token::ObjectStart } else { Token::ArrayStart };
             if handler.token(token) == Flow::Skip {
-                self.skipping = true;
-                self.skip_depth = self.depth - 1;
+                self.skipped = self.depth;
             }
         }
         Ok(())
     }
 
-    #[inline]
-    fn close<'a, H>(
-        &mut self,
-        object: bool,
-        rest: &mut &'a [u8],
-        tail: &'a [u8],
-        handler: &mut H,
-    ) -> Result<Flow, ErrorReason>
-    where
-        H: Handler + ?Sized,
-    {
-        if self.in_object != object {
-            return Err(ErrorReason::ExpectedCommaOrEnd);
-        }
-        *rest = tail;
+    /// The innermost array or object ends.
+    fn close(&mut self, handler: &mut dyn Handler) -> Flow {
+        let token = if self.kinds.ends_in_object() { Token::ObjectEnd } else { Token::ArrayEnd };
+        self.kinds = self.kinds.without_last(1);
         self.depth -= 1;
-        self.in_object = self.depth > 0 && self.is_object(self.depth - 1);
-        let mut step = Flow::Next;
-        if !self.skipping {
-            step = handler.token(if object { Token::ObjectEnd } else { Token::ArrayEnd });
-        }
+        let flow = self.tell(token, handler);
         self.end_value();
-        Ok(step)
+        flow
     }
 
-    fn is_object(&self, level: u8) -> bool {
-        let word = self.kinds.get(usize::from(level / 32)).copied().unwrap_or_default();
-        word >> (level % 32) & 1 != 0
+    fn is_skipping(&self) -> bool {
+        self.skipped != 0
+    }
+
+    /// Whether an array or object is open that nobody wants to know about.
+    fn is_within_skipped(&self) -> bool {
+        self.is_skipping() && self.depth >= self.skipped
+    }
+
+    /// Tells of a token that is not skipped.
+    fn tell(&self, token: Token<'_>, handler: &mut dyn Handler) -> Flow {
+        if self.is_skipping() { Flow::Next } else { handler.token(token) }
     }
 
     /// A value is over.
-    #[inline]
     fn end_value(&mut self) {
-        if self.skipping && self.depth == self.skip_depth {
-            self.skipping = false;
+        if self.depth < self.skipped {
+            self.skipped = 0;
         }
         self.state = if self.depth == 0 { State::Done } else { State::CommaOrEnd };
     }

@@ -121,3 +121,15 @@ impl Number {
         }
     }
 }
+
+/// What follows a number that is nothing but a few digits, as most are, unless it is cut or wrong.
+#[inline]
+pub(super) fn after_count(input: &[u8]) -> Option<&[u8]> {
+    let digits = input.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (count, after) = input.split_at_checked(digits)?;
+    match (count, after) {
+        ([b'0', _, ..], _) => None,
+        ([_, ..], [b',' | b'}' | b']', ..]) if digits <= LEAD.into() => Some(after),
+        _ => None,
+    }
+}

@@ -30,18 +30,35 @@ fn after_plain_words(bytes: &[u8]) -> &[u8] {
     rest
 }
 
-/// What follows a string that ends in `bytes`, which begin after its first quote. `None` for one
-/// that goes on, and for one with anything but plain characters and simple escapes in it.
+/// What follows a plain string that ends in `bytes`, which begin after its first quote. `None` for
+/// one that goes on, and for one that may only do so, since less than a word is left to look at.
+#[inline]
+pub(super) fn after_string(bytes: &[u8]) -> Option<&[u8]> {
+    match after_plain_words(bytes) {
+        [b'"', after @ ..] => Some(after),
+        _ => None,
+    }
+}
+
+/// The same for one that may have simple escapes in it, and may end with the last bytes.
 #[inline]
 pub(super) fn after_simple_string(bytes: &[u8]) -> Option<&[u8]> {
+    match after_simple_text(bytes) {
+        [b'"', after @ ..] => Some(after),
+        _ => None,
+    }
+}
+
+/// `bytes` from the first that is neither plain nor of a simple escape.
+#[cold]
+#[inline(never)]
+pub(super) fn after_simple_text(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     loop {
-        rest = after_plain_words(rest);
-        rest = match rest {
-            [b'"', after @ ..] => return Some(after),
+        rest = match after_plain_words(rest) {
             [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', after @ ..] => after,
-            [byte, after @ ..] if is_plain(*byte) && after.len() < WORD => after,
-            _ => return None,
+            [byte, after @ ..] if is_plain(*byte) => after,
+            rest => return rest,
         };
     }
 }
@@ -54,13 +71,13 @@ fn is_plain(byte: u8) -> bool {
 /// alarms (a borrow runs upwards), which do not matter to who looks for the lowest.
 ///
 /// In an ASCII byte, subtracting sets the high bit exactly if the byte was smaller; other bytes
-/// have it anyway.
+/// have it anyway. With their second bit turned round, control characters and the quote are what is
+/// smaller than 21 in hexadecimal.
 #[inline]
 const fn special_bytes(word: Word) -> Word {
-    let quote = (word ^ (ONES * b'"' as Word)).wrapping_sub(ONES);
-    let backslash = (word ^ (ONES * b'\\' as Word)).wrapping_sub(ONES);
-    let control = word.wrapping_sub(ONES * 0x20);
-    (quote | backslash | control | word) & HIGHS
+    let control_or_quote = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
+    let backslash = HIGHS.wrapping_sub(word ^ (ONES * b'\\' as Word));
+    (control_or_quote | backslash | word) & HIGHS
 }
 
 /// Where in a UTF-8 sequence a string is.
@@ -79,8 +96,14 @@ impl Utf8 {
     /// Between two characters.
     pub(super) const BOUNDARY: Self = Self { missing: 0, low_cut: 0, high_cut: 0 };
 
+    /// Whether it is between two characters.
+    pub(super) fn is_boundary(self) -> bool {
+        self.missing == 0
+    }
+
     /// How many bytes at the start of `bytes` belong to the string: up to a quote, a backslash or
     /// the end of `bytes`. On failure, also how many bytes before it were good.
+    #[inline]
     pub(super) fn string_run(&mut self, bytes: &[u8]) -> Result<usize, (usize, ErrorReason)> {
         let mut run = 0;
         let mut rest = bytes;

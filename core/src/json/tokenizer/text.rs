@@ -1,44 +1,31 @@
 //! Strings, numbers and literals: the tokens that a chunk may cut.
 
+use super::number::Number;
 use super::scan::{self, Utf8};
-use super::{Escape, Literal, LiteralValue, State, Tokenizer};
+use super::{Escape, State, Tokenizer};
 use crate::json::{ErrorReason, Flow, Fragment, Handler, Token};
 
 impl Tokenizer {
-    /// A quote has come: reads on to the next if that is possible in one go.
-    #[inline]
-    pub(super) fn begin_string<'a, H>(
-        &mut self,
-        rest: &mut &'a [u8],
-        tail: &'a [u8],
-        handler: &mut H,
-    ) -> Result<(), ErrorReason>
-    where
-        H: Handler + ?Sized,
-    {
-        let run = scan::plain_run(tail);
-        if let Some((text, [b'"', after @ ..])) = tail.split_at_checked(run) {
-            *rest = after;
-            self.end_string(Fragment::whole(text), handler);
-            if let (State::Colon, [b':', after @ ..]) = (self.state, after) {
-                *rest = after;
-                self.state = State::Value;
-            }
-            return Ok(());
-        }
-        *rest = tail;
+    /// A quote has come: that of the name of a member, or of a value.
+    pub(super) fn begin_string(&mut self, is_key: bool) {
+        self.is_key = is_key;
         self.begun = false;
         self.utf8 = Utf8::BOUNDARY;
         self.escape = Escape::START;
         self.state = State::String;
-        Ok(())
     }
 
-    pub(super) fn string<H>(&mut self, rest: &mut &[u8], handler: &mut H) -> Result<(), ErrorReason>
-    where
-        H: Handler + ?Sized,
-    {
+    #[inline(never)]
+    pub(super) fn string(
+        &mut self,
+        rest: &mut &[u8],
+        handler: &mut dyn Handler,
+    ) -> Result<(), ErrorReason> {
         loop {
+            // Nobody wants to know the text.
+            if self.is_skipping() && self.utf8.is_boundary() && self.escape.high == 0 {
+                *rest = scan::after_simple_text(rest);
+            }
             let bytes = *rest;
             let run = match self.utf8.string_run(bytes) {
                 Ok(run) => run,
@@ -88,10 +75,11 @@ impl Tokenizer {
         if self.escape.high == 0 { Ok(()) } else { Err(ErrorReason::LoneSurrogate) }
     }
 
-    pub(super) fn escape<H>(&mut self, byte: u8, handler: &mut H) -> Result<(), ErrorReason>
-    where
-        H: Handler + ?Sized,
-    {
+    pub(super) fn escape(
+        &mut self,
+        byte: u8,
+        handler: &mut dyn Handler,
+    ) -> Result<(), ErrorReason> {
         if self.escape.digits > 0 {
             return self.unicode_digit(byte, handler);
         }
@@ -107,10 +95,7 @@ impl Tokenizer {
         Ok(())
     }
 
-    fn unicode_digit<H>(&mut self, byte: u8, handler: &mut H) -> Result<(), ErrorReason>
-    where
-        H: Handler + ?Sized,
-    {
+    fn unicode_digit(&mut self, byte: u8, handler: &mut dyn Handler) -> Result<(), ErrorReason> {
         let digit = char::from(byte).to_digit(16).ok_or(ErrorReason::InvalidEscape)?;
         self.escape.code = self.escape.code << 4 | digit as u16;
         self.escape.digits -= 1;
@@ -131,39 +116,42 @@ impl Tokenizer {
     }
 
     /// Tells a part of a string that goes on.
-    fn tell_text<H>(&mut self, bytes: &[u8], handler: &mut H)
-    where
-        H: Handler + ?Sized,
-    {
-        if !bytes.is_empty() && !self.skipping {
+    fn tell_text(&mut self, bytes: &[u8], handler: &mut dyn Handler) {
+        if !bytes.is_empty() && !self.is_skipping() {
             let fragment = Fragment { bytes, first: !self.begun, last: false };
             self.begun = true;
             handler.token(if self.is_key { Token::Key(fragment) } else { Token::String(fragment) });
         }
     }
 
-    #[inline]
-    fn end_string<H>(&mut self, fragment: Fragment<'_>, handler: &mut H)
-    where
-        H: Handler + ?Sized,
-    {
-        if !self.is_key {
-            if !self.skipping {
-                handler.token(Token::String(fragment));
-            }
-            return self.end_value();
+    fn end_string(&mut self, fragment: Fragment<'_>, handler: &mut dyn Handler) {
+        if self.is_key {
+            return self.end_key(fragment, handler);
         }
+        self.tell(Token::String(fragment), handler);
+        self.end_value();
+    }
+
+    #[inline]
+    pub(super) fn end_key(&mut self, fragment: Fragment<'_>, handler: &mut dyn Handler) {
         self.state = State::Colon;
-        if !self.skipping && handler.token(Token::Key(fragment)) == Flow::Skip {
-            self.skipping = true;
-            self.skip_depth = self.depth;
+        if self.tell(Token::Key(fragment), handler) == Flow::Skip {
+            self.skipped = self.depth + 1;
         }
     }
 
-    pub(super) fn number<H>(&mut self, rest: &mut &[u8], handler: &mut H) -> Result<(), ErrorReason>
-    where
-        H: Handler + ?Sized,
-    {
+    /// A byte of a number has come.
+    pub(super) fn begin_number(&mut self) {
+        self.number = Number::START;
+        self.begun = false;
+        self.state = State::Number;
+    }
+
+    pub(super) fn number(
+        &mut self,
+        rest: &mut &[u8],
+        handler: &mut dyn Handler,
+    ) -> Result<(), ErrorReason> {
         let bytes = *rest;
         let run = match self.number.run(bytes) {
             Ok(run) => run,
@@ -177,81 +165,35 @@ impl Tokenizer {
         if !after.is_empty() {
             return self.end_number(text, handler);
         }
-        if !self.skipping {
-            handler.token(Token::Number(Fragment { bytes: text, first: !self.begun, last: false }));
-        }
+        let fragment = Fragment { bytes: text, first: !self.begun, last: false };
+        self.tell(Token::Number(fragment), handler);
         self.begun = true;
         Ok(())
     }
 
-    pub(super) fn end_number<H>(&mut self, bytes: &[u8], handler: &mut H) -> Result<(), ErrorReason>
-    where
-        H: Handler + ?Sized,
-    {
-        self.number.finish()?;
-        if !self.skipping {
-            handler.token(Token::Number(Fragment { bytes, first: !self.begun, last: true }));
-        }
-        self.end_value();
-        Ok(())
-    }
-
-    pub(super) fn begin_literal<'a, H>(
+    pub(super) fn end_number(
         &mut self,
-        first: u8,
-        rest: &mut &'a [u8],
-        tail: &'a [u8],
-        handler: &mut H,
-    ) -> Result<(), ErrorReason>
-    where
-        H: Handler + ?Sized,
-    {
-        let value = match first {
-            b't' => LiteralValue::True,
-            b'f' => LiteralValue::False,
-            _ => LiteralValue::Null,
-        };
-        self.literal = Literal { value, read: 1 };
-        match tail.strip_prefix(self.literal.rest()) {
-            Some(after) => {
-                *rest = after;
-                self.end_literal(handler);
-            }
-            None => {
-                *rest = tail;
-                self.state = State::Literal;
-            }
-        }
+        bytes: &[u8],
+        handler: &mut dyn Handler,
+    ) -> Result<(), ErrorReason> {
+        self.number.finish()?;
+        self.tell(Token::Number(Fragment { bytes, first: !self.begun, last: true }), handler);
+        self.end_value();
         Ok(())
     }
 
-    fn end_literal<H>(&mut self, handler: &mut H)
-    where
-        H: Handler + ?Sized,
-    {
-        if !self.skipping {
-            handler.token(self.literal.token());
-        }
-        self.end_value();
-    }
-
-    pub(super) fn literal<'a, H>(
+    pub(super) fn literal(
         &mut self,
         byte: u8,
-        rest: &mut &'a [u8],
-        tail: &'a [u8],
-        handler: &mut H,
-    ) -> Result<(), ErrorReason>
-    where
-        H: Handler + ?Sized,
-    {
+        handler: &mut dyn Handler,
+    ) -> Result<(), ErrorReason> {
         if self.literal.rest().first() != Some(&byte) {
             return Err(ErrorReason::InvalidLiteral);
         }
-        *rest = tail;
         self.literal.read += 1;
         if self.literal.rest().is_empty() {
-            self.end_literal(handler);
+            self.tell(self.literal.token(), handler);
+            self.end_value();
         }
         Ok(())
     }
