@@ -132,8 +132,9 @@ impl<'a> dyn Controller<'a> + 'a {
         let Some(run) = self.run_mut(write.worker.into()) else { return };
         run.open = run.open.saturating_sub(1);
         let is_about_key = write.kind == kind && run.key == Some(write.slot);
-        if reply.verdict == Verdict::NotFound && is_about_key {
-            // Its watch may be long in telling, and whatever is made for what is gone is collected again.
+        if reply.verdict == Verdict::NotFound && is_about_key && write.is_status() {
+            // Its watch may be long in telling, and whatever is made for what is gone is collected again. A
+            // status that is still to be told is tried again: that puts right what was not so.
             world.cache.note_gone(write.kind, write.slot, write.uid);
         }
         if write.purpose.is_claiming() {

@@ -133,6 +133,11 @@ impl Write {
         Self { purpose, method, body, ..Self::get(kind, source, head) }
     }
 
+    /// Whether it tells the status of its object.
+    pub(crate) fn is_status(&self) -> bool {
+        self.subresource == Subresource::Status
+    }
+
     /// Whether it deletes its object.
     pub(crate) fn is_delete(&self) -> bool {
         self.method == Method::Delete

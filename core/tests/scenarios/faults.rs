@@ -391,6 +391,32 @@ fn nothing_is_created_for_what_an_answer_has_told_to_be_gone() {
     });
 }
 
+/// A server that is about to start may not know its own resources yet.
+#[cfg(feature = "statefulset")]
+#[test]
+fn what_was_not_found_by_mistake_goes_on() {
+    for status in ["/replicasets/db/status", "/deployments/web/status"] {
+        with_cluster(|cluster| {
+            cluster.accident = Some((status.into(), Accident::Refused(404, "NotFound")));
+            cluster.create("replicasets", replica_set("db", 2));
+            cluster.create("deployments", deployment("web", 2));
+            cluster.run(Duration::from_secs(5));
+            assert!(cluster.accident.is_none(), "it has happened");
+            cluster.rollout();
+            let available = |cluster: &Cluster<'_>| {
+                cluster.server.get("replicasets", "db").unwrap()["status"]["availableReplicas"]
+                    .clone()
+            };
+            assert_eq!(available(cluster), json!(2), "{status}");
+            cluster.set_image("web", "app:v2");
+            cluster.patch("replicasets", "db", &json!({"spec": {"replicas": 3}}));
+            cluster.rollout();
+            assert_eq!(cluster.deployment("web")["status"]["updatedReplicas"], json!(2));
+            assert_eq!(available(cluster), json!(3), "{status}");
+        });
+    }
+}
+
 /// Who never hears what became of a request asks less and less often.
 #[test]
 fn requests_that_vanish_are_sent_less_and_less_often() {
